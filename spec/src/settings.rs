@@ -1,0 +1,82 @@
+//! What a server chooses about its cache, and the kernels that follow from it and a model.
+
+use crate::{
+    KernelSpec, KvDtype, KvLayout, Lse, ModelShape, Operation, QueryDtype, SpecError, TableForm,
+};
+
+/// A server's choices about its KV cache.
+///
+/// ```
+/// use pagesmith_spec::{KvDtype, ModelShape, Settings};
+///
+/// let settings = Settings { kv_dtypes: vec![KvDtype::Fp8E4M3], ..Settings::default() };
+/// let specs = settings.kernels(&ModelShape::by_name("qwen2-7b")?)?;
+/// assert_eq!(specs[0].group, 7);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// Tokens per KV block.
+    pub block_size: u32,
+    /// Element type of queries and outputs.
+    pub query: QueryDtype,
+    /// KV dtypes to have kernels for.
+    pub kv_dtypes: Vec<KvDtype>,
+    /// Order inside a block.
+    pub layout: KvLayout,
+    /// How a sequence finds its blocks.
+    pub table: TableForm,
+    /// Whether the log-sum-exp is written.
+    pub lse: Lse,
+}
+
+impl Default for Settings {
+    /// Blocks of 16, bf16 queries, bf16 and fp8 e4m3 caches, dense tables, no log-sum-exp.
+    fn default() -> Self {
+        Settings {
+            block_size: 16,
+            query: QueryDtype::Bf16,
+            kv_dtypes: vec![KvDtype::Bf16, KvDtype::Fp8E4M3],
+            layout: KvLayout::DimContiguous,
+            table: TableForm::Dense,
+            lse: Lse::Omitted,
+        }
+    }
+}
+
+impl Settings {
+    /// The kernels that `shape` needs under these settings, one for each distinct KV dtype.
+    ///
+    /// # Errors
+    /// When the model needs a feature that no kernel has, or a spec has no kernel.
+    pub fn kernels(&self, shape: &ModelShape) -> Result<Vec<KernelSpec>, SpecError> {
+        refuse_missing_features(shape)?;
+        if self.kv_dtypes.is_empty() {
+            return Err(SpecError {
+                field: "kv_dtype",
+                value: String::from("an empty list"),
+                reason: "leaves nothing to tune",
+                fix: String::from("name at least one of bf16, f16, fp8_e4m3"),
+            });
+        }
+        let mut specs: Vec<KernelSpec> = Vec::new();
+        for &kv in &self.kv_dtypes {
+            let spec = KernelSpec {
+                operation: Operation::Decode,
+                head_dim: shape.head_dim(),
+                group: shape.group(),
+                block_size: self.block_size,
+                query: self.query,
+                kv,
+                layout: self.layout,
+                table: self.table,
+                lse: self.lse,
+            };
+            spec.check()?;
+            if !specs.contains(&spec) {
+                specs.push(spec);
+            }
+        }
+        Ok(specs)
+    }
+}
