@@ -1,0 +1,1 @@
+//! Installing NVRTC, with stand-ins for python3 so that nothing is downloaded.
