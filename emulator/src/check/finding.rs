@@ -1,7 +1,6 @@
 //! A fault of the kernel under test, and where it was seen.
 
 use std::fmt;
-use std::sync::Arc;
 
 /// The kinds of fault.
 #[derive(
@@ -59,7 +58,7 @@ impl fmt::Display for FindingKind {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, serde::Serialize)]
 pub struct Location {
     /// File name as in the `.file` directive.
-    pub file: Arc<str>,
+    pub file: String,
     /// One-based line.
     pub line: u32,
 }
