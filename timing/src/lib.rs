@@ -1,1 +1,7 @@
 //! Skeleton.
+
+mod error;
+mod lines;
+pub mod sass;
+
+pub use error::TimingError;
