@@ -1,0 +1,98 @@
+#line 1 "/pagesmith/device/combine.cuh"
+// The end of a work item: each warp leaves its unnormalised rows and softmax states in shared memory, then the CTA merges them
+// and writes either the output or the item's partial slot.
+#pragma once
+#include "pagesmith/abi.cuh"
+#include "pagesmith/convert.cuh"
+#include "pagesmith/softmax.cuh"
+#include "pagesmith/types.cuh"
+
+namespace pagesmith {
+
+// C: kHeadDim, kGroup, kWarps, kHeadTile, kLse, Query, Kv.
+template <class C> class Combine {
+  public:
+    // float rows[kWarps][kHeadTile][kRow]; the 4 floats of padding put the heads 2t of an mma fragment's column pair on
+    // different banks (2 * kRow % 32 == 8), and keep rows 16-byte aligned.
+    static constexpr u32 kRow = C::kHeadDim + 4;
+    static_assert(kRow % 16 == 4);
+    // float2 states[kWarps][kHeadTile] = (m, l), after the rows.
+    static constexpr u32 kRowFloats = C::kWarps * C::kHeadTile * kRow;
+    static constexpr u32 kBytes = kRowFloats * sizeof(float) + C::kWarps * C::kHeadTile * sizeof(float2);
+    static_assert(kBytes == 4 * C::kWarps * C::kHeadTile * (C::kHeadDim + 6));
+
+    __device__ Combine(void* shared) : rows_(static_cast<float*>(shared)) {}
+
+    __device__ float* row(u32 warp, u32 head) const { return rows_ + (warp * C::kHeadTile + head) * kRow; }
+    __device__ float2* state(u32 warp, u32 head) const {
+        return reinterpret_cast<float2*>(rows_ + kRowFloats) + warp * C::kHeadTile + head;
+    }
+
+    // After a barrier. A warp takes a head, a lane 4 dims: conflict-free reads, full sectors out.
+    __device__ void write(const DecodeParams& p, const WorkItem& item, float v_scale) const {
+        const u32 live = min(C::kHeadTile, C::kGroup - item.head_begin);
+        const u32 first_head = item.kv_head * C::kGroup + item.head_begin;
+        for (u32 head = warp_id(); head < live; head += C::kWarps) {
+            float m[C::kWarps], l[C::kWarps];
+            float m_all = -kInfinity;
+#pragma unroll
+            for (u32 w = 0; w < C::kWarps; ++w) {
+                const float2 ml = *state(w, head);
+                m[w] = ml.x;
+                l[w] = ml.y;
+                m_all = fmaxf(m_all, ml.x);
+            }
+            float l_all = 0.0f;
+#pragma unroll
+            for (u32 w = 0; w < C::kWarps; ++w) {
+                m[w] = rescale_factor(m[w], m_all);
+                l_all += m[w] * l[w];
+            }
+            const float norm = l_all == 0.0f ? 0.0f : v_scale / l_all;  // 0: no live token
+#pragma unroll
+            for (u32 w = 0; w < C::kWarps; ++w) m[w] *= norm;
+
+            write_lse(p, item, first_head, head, l_all == 0.0f ? -kInfinity : m_all + log2_approx(l_all));
+            for (u32 d = lane_id() * 4; d < C::kHeadDim; d += kWarpSize * 4) {
+                float4 sum = {0, 0, 0, 0};
+#pragma unroll
+                for (u32 w = 0; w < C::kWarps; ++w) {
+                    const float4 x = *reinterpret_cast<const float4*>(row(w, head) + d);
+                    sum.x += m[w] * x.x;
+                    sum.y += m[w] * x.y;
+                    sum.z += m[w] * x.z;
+                    sum.w += m[w] * x.w;
+                }
+                write_dims(p, item, first_head, head, d, sum);
+            }
+        }
+    }
+
+  private:
+    __device__ static void write_lse(const DecodeParams& p, const WorkItem& item, u32 first_head, u32 head, float lse2) {
+        if (lane_id() != 0) return;
+        if (item.slot != kNoSlot) {
+            reinterpret_cast<float*>(p.partial_lse)[u64(item.slot) * C::kHeadTile + head] = lse2;
+        } else if constexpr (C::kLse) {
+            reinterpret_cast<float*>(p.lse)[u64(item.q_token) * p.q_heads + first_head + head] = lse2 * kLn2;
+        }
+    }
+
+    __device__ static void write_dims(const DecodeParams& p, const WorkItem& item, u32 first_head, u32 head, u32 d, float4 x) {
+        if constexpr (is_same<typename C::Kv, dtype::e4m3>) {
+            x = {poison_if_not_finite(x.x, x.x), poison_if_not_finite(x.y, x.y), poison_if_not_finite(x.z, x.z),
+                 poison_if_not_finite(x.w, x.w)};
+        }
+        if (item.slot != kNoSlot) {
+            float* out = reinterpret_cast<float*>(p.partial_out) + (u64(item.slot) * C::kHeadTile + head) * C::kHeadDim + d;
+            *reinterpret_cast<float4*>(out) = x;
+        } else {
+            const i64 element = item.q_token * p.out_token_stride + (first_head + head) * p.out_head_stride + d;
+            *reinterpret_cast<uint2*>(p.out + element * 2) = {pack2<typename C::Query>(x.x, x.y), pack2<typename C::Query>(x.z, x.w)};
+        }
+    }
+
+    float* rows_;
+};
+
+}  // namespace pagesmith
