@@ -1,0 +1,7 @@
+//! PTX text to syntax tree.
+
+pub(crate) mod ast;
+mod lexer;
+mod parser;
+
+pub(crate) use parser::parse;
