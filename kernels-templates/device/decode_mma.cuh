@@ -51,8 +51,8 @@ template <class C> class MmaWarp {
         const u32 lane = lane_id();
         // K: registers of a step are (tokens 0-7, 8-15) of one chunk, then of the next. V, transposed, wants the two chunks of
         // tokens 0-7 first; bytes hold both rows of V^T in one register and take K's order.
-        k_lane_ = Swizzled::offset(lane % 16, lane / 16);
-        v_lane_ = C::kE4m3 ? k_lane_ : Swizzled::offset(lane / 16 * 8 + lane % 8, lane / 8 % 2);
+        k_lane_ = hoisted(Swizzled::offset(lane % 16, lane / 16));
+        v_lane_ = C::kE4m3 ? k_lane_ : hoisted(Swizzled::offset(lane / 16 * 8 + lane % 8, lane / 8 % 2));
 #pragma unroll
         for (u32 n = 0; n < kHeads8; ++n) {
             m_[n][0] = m_[n][1] = -kInfinity;

@@ -27,7 +27,7 @@ template <class C> class KvCopy {
           row_(lane_id() / kColumns),
           k_(k_rows<C>(p, item.kv_head, row_ % C::kBlockSize, lane_id() % kColumns)),
           v_(v_rows<C>(p, item.kv_head, row_ % C::kBlockSize, lane_id() % kColumns)),
-          shared_(Swizzled::offset(row_, lane_id() % kColumns)) {}
+          shared_(hoisted(Swizzled::offset(row_, lane_id() % kColumns))) {}
 
     // Starts the copies of the tile at `token` into the stage at `stage`. kPartial: rows from `live` on become zeros.
     template <bool kPartial> __device__ __forceinline__ void start(u32 stage, u32 token, u32 live) {

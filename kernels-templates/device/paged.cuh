@@ -21,7 +21,7 @@ template <class Table> __device__ __forceinline__ const u32* block_row(const Dec
 // tail may hold anything.
 class BlockIds {
   public:
-    __device__ BlockIds(const u32* row, u32 begin, u32 end) : row_(row), end_(end), first_(begin) {
+    __device__ BlockIds(const u32* row, u32 begin, u32 end) : row_(hoisted(reinterpret_cast<u64>(row))), end_(end), first_(begin) {
         current_ = fetch(begin);
         next_ = fetch(begin + kWarpSize);
     }
@@ -42,10 +42,12 @@ class BlockIds {
   private:
     __device__ u32 fetch(u32 begin) const {
         const u32 block = begin + lane_id();
-        return block < end_ ? row_[block] : 0;
+        u32 id = 0;
+        if (block < end_) asm volatile("ld.global.u32 %0, [%1];" : "=r"(id) : "l"(mad_wide(block, u32(sizeof(u32)), row_)));
+        return id;
     }
 
-    const u32* row_;
+    u64 row_;
     u32 end_, first_;
     u32 current_, next_;
 };
@@ -57,22 +59,22 @@ struct KvRows {
     u64 block_stride;  // 64 bits: block * stride passes 2^32 in real caches
     u32 token_stride;  // the host checks block_size * token_stride < 2^32, so that a row step is one IMAD.WIDE
 
-    __device__ u64 block(u32 id) const { return base + id * block_stride; }
-    __device__ u64 row(u64 block, u32 row) const { return block + u64(row) * token_stride; }
+    __device__ u64 block(u32 id) const { return mad_wide(id, block_stride, base); }
+    __device__ u64 row(u64 block, u32 row) const { return mad_wide(row, token_stride, block); }
 };
 
 template <class C> __device__ __forceinline__ KvRows k_rows(const DecodeParams& p, u32 head, u32 row, u32 column) {
     constexpr u32 kBytes = C::Kv::kBytes;
     const u32 token_stride = u32(p.k_token_stride) * kBytes;
-    return {p.k + head * (p.k_head_stride * kBytes) + u64(row) * token_stride + column * kChunkBytes,
-            u64(p.k_block_stride) * kBytes, token_stride};
+    return {hoisted(p.k + head * (p.k_head_stride * kBytes) + u64(row) * token_stride + column * kChunkBytes),
+            hoisted(u64(p.k_block_stride) * kBytes), hoisted(token_stride)};
 }
 
 template <class C> __device__ __forceinline__ KvRows v_rows(const DecodeParams& p, u32 head, u32 row, u32 column) {
     constexpr u32 kBytes = C::Kv::kBytes;
     const u32 token_stride = u32(p.v_token_stride) * kBytes;
-    return {p.v + head * (p.v_head_stride * kBytes) + u64(row) * token_stride + column * kChunkBytes,
-            u64(p.v_block_stride) * kBytes, token_stride};
+    return {hoisted(p.v + head * (p.v_head_stride * kBytes) + u64(row) * token_stride + column * kChunkBytes),
+            hoisted(u64(p.v_block_stride) * kBytes), hoisted(token_stride)};
 }
 
 }  // namespace pagesmith

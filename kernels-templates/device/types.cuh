@@ -43,6 +43,31 @@ struct csr {};    // int indices[nnz], int indptr[seqs + 1]
 constexpr float kInfinity = __builtin_bit_cast(float, 0x7f800000u);
 constexpr float kLn2 = 0.693147180559945309f;
 
+// x, computed once: the compiler cannot see through, so it keeps the value in a register instead of recomputing it in a loop.
+template <class T> __device__ __forceinline__ T hoisted(T x) {
+    if constexpr (sizeof(T) == 8) {
+        asm volatile("" : "+l"(x));
+    } else {
+        asm volatile("" : "+r"(x));
+    }
+    return x;
+}
+
+// base + a * b in one IMAD.WIDE. The product is written out (and volatile) because the compiler otherwise turns equally spaced
+// rows into a chain of 64-bit sums, or hoists their products: two instructions a row. As mad.wide it is split again.
+__device__ __forceinline__ u64 mad_wide(u32 a, u32 b, u64 base) {
+    u64 product;
+    asm volatile("mul.wide.u32 %0, %1, %2;" : "=l"(product) : "r"(a), "r"(b));
+    return base + product;
+}
+
+// `base` + `a` times 64-bit `b`, modulo 2^64: two instructions.
+__device__ __forceinline__ u64 mad_wide(u32 a, u64 b, u64 base) {
+    const u64 low = mad_wide(a, u32(b), base);
+    const u32 high = u32(low >> 32) + a * u32(b >> 32);
+    return u64(high) << 32 | u32(low);
+}
+
 __device__ __forceinline__ u32 lane_id() { return threadIdx.x % kWarpSize; }
 // The same in all lanes, and told to the compiler: branches on it stay uniform.
 __device__ __forceinline__ u32 warp_id() { return __shfl_sync(kFullWarp, threadIdx.x / kWarpSize, 0); }
