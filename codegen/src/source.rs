@@ -20,8 +20,8 @@ pub struct Source {
     pub name: String,
     /// CUDA C++.
     pub text: String,
-    /// The headers it may include; sources of one template set share them.
-    pub headers: Arc<[Header]>,
+    /// The headers it includes, directly or not; sources of one template set share their texts.
+    pub headers: Vec<Arc<Header>>,
     /// The kernels it defines.
     pub entries: Vec<String>,
 }
@@ -34,7 +34,7 @@ impl Source {
         let arch = arch.to_string();
         let mut fields: Vec<&[u8]> =
             vec![arch.as_bytes(), self.name.as_bytes(), self.text.as_bytes()];
-        for header in self.headers.iter() {
+        for header in &self.headers {
             fields.extend([header.name.as_bytes(), header.text.as_bytes()]);
         }
         fields.extend(OPTIONS.iter().map(|option| option.as_bytes()));
@@ -42,18 +42,30 @@ impl Source {
     }
 }
 
+/// The file and line that `#line 12 "file"` gives the next line.
+pub(crate) fn line_directive(line: &str) -> Option<(String, u32)> {
+    let rest = line.trim_start().strip_prefix("#line ")?;
+    let (number, file) = rest.trim().split_once(' ')?;
+    let file = file.trim().strip_prefix('"')?.strip_suffix('"')?;
+    Some((file.to_owned(), number.parse().ok()?))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn header(text: &str) -> Arc<Header> {
+        Arc::new(Header {
+            name: "h.cuh".into(),
+            text: text.into(),
+        })
+    }
 
     fn source() -> Source {
         Source {
             name: "/pagesmith/a.cu".into(),
             text: "ab".into(),
-            headers: Arc::new([Header {
-                name: "h.cuh".into(),
-                text: "c".into(),
-            }]),
+            headers: vec![header("c")],
             entries: vec![],
         }
     }
@@ -65,10 +77,7 @@ mod tests {
         other.text = "a".into();
         assert_ne!(other.hash(Arch::SM_80), hash);
         let mut other = source();
-        other.headers = Arc::new([Header {
-            name: "h.cuh".into(),
-            text: "d".into(),
-        }]);
+        other.headers = vec![header("d")];
         assert_ne!(other.hash(Arch::SM_80), hash);
         assert_ne!(source().hash(Arch::SM_90), hash);
         assert_eq!(source().hash(Arch::SM_80), hash);

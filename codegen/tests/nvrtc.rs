@@ -155,7 +155,7 @@ fn a_source_without_an_absolute_line_directive_is_refused() {
             other => panic!("{other:?}"),
         }
     }
-    header.headers = [].into();
+    header.headers = vec![];
     assert!(compiler.compile(&header, Arch::SM_80).is_ok());
 }
 

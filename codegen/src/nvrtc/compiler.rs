@@ -7,6 +7,7 @@ use super::place::{Toolchain, Version};
 use super::search::{Search, SearchError};
 use crate::Source;
 use crate::cubin::{self, CubinError};
+use crate::source::line_directive;
 use pagesmith_spec::image::ImageHeader;
 use pagesmith_spec::{Arch, Image, ImageEntry, Resources};
 use std::ffi::CString;
@@ -38,7 +39,7 @@ pub struct Compiled {
 pub enum CompileError {
     /// A text that would compile to other bytes in another working directory.
     #[error(
-        "{name} does not start with an absolute `#line 1 \"/pagesmith/...\"`: without it the working \
+        "{name} does not start with an absolute `#line 1 \"/...\"`: without it the working \
          directory becomes part of PTX and CUBIN; make that its first line"
     )]
     NoLineDirective {
@@ -195,7 +196,7 @@ impl Compiler {
     /// When the source is not valid CUDA, or lacks a kernel that it promises.
     pub fn compile(&self, source: &Source, arch: Arch) -> Result<Compiled, CompileError> {
         let program = self.program(source)?;
-        let mut options = vec![c_string("the arch", format!("--gpu-architecture={arch}"))?];
+        let mut options = vec![c_string("the arch", arch.nvrtc_flag())?];
         for option in OPTIONS {
             options.push(c_string(option, option)?);
         }
@@ -287,8 +288,8 @@ fn absolute(name: &str, text: &str) -> Result<CString, CompileError> {
     let named = text
         .lines()
         .next()
-        .and_then(diagnostic::line_directive)
-        .is_some_and(|(file, line)| line == 1 && file.starts_with('/'));
+        .and_then(line_directive)
+        .is_some_and(|(file, _)| file.starts_with('/'));
     if !named {
         return Err(CompileError::NoLineDirective {
             name: name.to_owned(),

@@ -1,6 +1,7 @@
 //! NVRTC's messages, each shown with the line it is about.
 
-use crate::{Header, Source};
+use crate::Source;
+use crate::source::line_directive;
 use std::fmt;
 
 /// One error of a compile.
@@ -59,7 +60,7 @@ fn quote(source: &Source, file: &str, number: u32) -> Option<String> {
         source
             .headers
             .iter()
-            .map(|Header { name, text }| (name.as_str(), text.as_str())),
+            .map(|header| (header.name.as_str(), header.text.as_str())),
     );
     for (name, text) in texts {
         let mut current = (name.to_owned(), 1u32);
@@ -77,27 +78,20 @@ fn quote(source: &Source, file: &str, number: u32) -> Option<String> {
     None
 }
 
-/// The file and line that `#line 12 "file"` gives the next line.
-pub(super) fn line_directive(line: &str) -> Option<(String, u32)> {
-    let rest = line.trim_start().strip_prefix("#line ")?;
-    let (number, file) = rest.trim().split_once(' ')?;
-    let file = file.trim().strip_prefix('"')?.strip_suffix('"')?;
-    Some((file.to_owned(), number.parse().ok()?))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Header;
+    use std::sync::Arc;
 
     fn source() -> Source {
         Source {
             name: "/pagesmith/a.cu.tera".into(),
             text: "#line 1 \"/pagesmith/a.cu.tera\"\n#include \"b.cuh\"\nint a = x;\n".into(),
-            headers: [Header {
+            headers: vec![Arc::new(Header {
                 name: "b.cuh".into(),
                 text: "#line 1 \"/pagesmith/device/b.cuh\"\n#pragma once\nint b = y;\n".into(),
-            }]
-            .into(),
+            })],
             entries: vec![],
         }
     }

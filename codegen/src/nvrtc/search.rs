@@ -193,12 +193,17 @@ impl Search {
     /// then hand it out in place of the one that is chosen in the end.
     fn look_at_loader(&self) -> Vec<Place> {
         let origin = Origin::Loader;
+        // Not on every user's PATH.
+        let ldconfig = self
+            .executable("ldconfig")
+            .unwrap_or_else(|| PathBuf::from("/sbin/ldconfig"));
+        let cached = loader_cache(&ldconfig);
         let mut places: Vec<Place> = self
             .library_path
             .iter()
             .flat_map(std::env::split_paths)
             .filter(|folder| !folder.as_os_str().is_empty())
-            .chain(loader_cache())
+            .chain(cached)
             .map(|folder| Place {
                 outcome: look_below(&folder, origin),
                 path: Some(folder),
@@ -279,20 +284,14 @@ const ORDER: [Origin; 6] = [
     Origin::DataDir,
 ];
 
-/// The folders of every NVRTC in the loader's cache. Empty where there is no `ldconfig`.
-fn loader_cache() -> Vec<PathBuf> {
-    let listing = ["/sbin/ldconfig", "/usr/sbin/ldconfig"]
-        .iter()
-        .find(|tool| Path::new(tool).is_file())
-        .and_then(|tool| {
-            Command::new(tool)
-                .arg("-p")
-                .stdin(Stdio::null())
-                .output()
-                .ok()
-        });
+/// The folders of every NVRTC that `ldconfig -p` lists.
+fn loader_cache(ldconfig: &Path) -> Vec<PathBuf> {
+    let listing = Command::new(ldconfig)
+        .arg("-p")
+        .stdin(Stdio::null())
+        .output();
     let mut folders = Vec::new();
-    if let Some(output) = listing {
+    if let Ok(output) = listing {
         for line in String::from_utf8_lossy(&output.stdout).lines() {
             if let Some((name, path)) = line.split_once("=>")
                 && name.trim_start().starts_with("libnvrtc.so")

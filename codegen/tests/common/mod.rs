@@ -1,6 +1,7 @@
 //! What the integration tests share.
 
 use pagesmith_codegen::{Compiler, Header, Provisioning, Search, Source, provision};
+use std::sync::Arc;
 
 /// The compiler of this machine; installed first where there is none, as the binaries do.
 pub fn compiler() -> Compiler {
@@ -22,9 +23,11 @@ pub fn source(body: &str, entries: &[&str], headers: &[(&str, &str)]) -> Source 
         text: format!("#line 1 \"/pagesmith/test.cu\"\n{body}"),
         headers: headers
             .iter()
-            .map(|(name, text)| Header {
-                name: (*name).into(),
-                text: (*text).into(),
+            .map(|(name, text)| {
+                Arc::new(Header {
+                    name: (*name).into(),
+                    text: (*text).into(),
+                })
             })
             .collect(),
         entries: entries.iter().map(|entry| (*entry).to_owned()).collect(),
