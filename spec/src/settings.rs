@@ -80,3 +80,63 @@ impl Settings {
         Ok(specs)
     }
 }
+
+/// A feature that the decode family does not have yet is refused by name: a kernel without it would
+/// give plausible, wrong results.
+fn refuse_missing_features(shape: &ModelShape) -> Result<(), SpecError> {
+    let missing = |field, value: String| SpecError {
+        field,
+        value: format!("{value} of {}", shape.name()),
+        reason: "has no kernel yet",
+        fix: String::from("use a model without it, such as llama-3-8b or qwen2-7b"),
+    };
+    if let Some(softcap) = shape.softcap() {
+        return Err(missing("logit softcap", softcap.to_string()));
+    }
+    if let Some(window) = shape.window() {
+        return Err(missing(
+            "sliding window",
+            format!("{} tokens", window.tokens),
+        ));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shape(name: &str) -> ModelShape {
+        ModelShape::by_name(name).unwrap()
+    }
+
+    #[test]
+    fn a_model_with_a_feature_that_no_kernel_has_is_refused_by_name() {
+        let error = Settings::default()
+            .kernels(&shape("gemma-2-9b"))
+            .unwrap_err();
+        assert_eq!(error.field, "logit softcap");
+        assert!(error.to_string().contains("gemma-2-9b"), "{error}");
+    }
+
+    #[test]
+    fn each_distinct_kv_dtype_gives_one_kernel() {
+        let settings = Settings {
+            kv_dtypes: vec![KvDtype::Bf16, KvDtype::Fp8E4M3, KvDtype::Bf16],
+            ..Settings::default()
+        };
+        let specs = settings.kernels(&shape("llama-3-8b")).unwrap();
+        let kv: Vec<KvDtype> = specs.iter().map(|spec| spec.kv).collect();
+        assert_eq!(kv, [KvDtype::Bf16, KvDtype::Fp8E4M3]);
+    }
+
+    #[test]
+    fn an_empty_list_of_kv_dtypes_is_refused() {
+        let settings = Settings {
+            kv_dtypes: Vec::new(),
+            ..Settings::default()
+        };
+        let error = settings.kernels(&shape("llama-3-8b")).unwrap_err();
+        assert_eq!(error.field, "kv_dtype");
+    }
+}

@@ -344,3 +344,112 @@ impl TuningSpace {
         &self.excluded
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{KvDtype, KvLayout, Lse, Operation, QueryDtype, TableForm};
+
+    fn spec(head_dim: u32, group: u32, kv: KvDtype) -> KernelSpec {
+        KernelSpec {
+            operation: Operation::Decode,
+            head_dim,
+            group,
+            block_size: 16,
+            query: QueryDtype::Bf16,
+            kv,
+            layout: KvLayout::DimContiguous,
+            table: TableForm::Dense,
+            lse: Lse::Omitted,
+        }
+    }
+
+    #[test]
+    fn every_point_of_the_product_is_legal_or_excluded_with_a_reason() {
+        let space = TuningSpace::enumerate(&spec(128, 4, KvDtype::Bf16), Arch::SM_80);
+        let simt = 4 * 3 * 3 * 4;
+        let mma = 4 * 3 * 3 * 3 * 4;
+        assert_eq!(space.legal().len() + space.excluded().len(), simt + mma);
+        for (tuning, reason) in space.excluded() {
+            assert!(space.legal().iter().all(|legal| legal != tuning));
+            assert!(!reason.to_string().is_empty());
+        }
+    }
+
+    #[test]
+    fn every_spec_has_legal_tunings_of_both_engines() {
+        for arch in Arch::ALL {
+            for head_dim in KernelSpec::HEAD_DIMS {
+                for group in [1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 16, 32] {
+                    for kv in [KvDtype::Bf16, KvDtype::Fp8E4M3] {
+                        let space = TuningSpace::enumerate(&spec(head_dim, group, kv), arch);
+                        for engine in Engine::ALL {
+                            assert!(
+                                space.legal().iter().any(|tuning| tuning.engine == engine),
+                                "{engine} d{head_dim} g{group} {kv} {arch}"
+                            );
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_legal_tuning_fits_the_shared_memory_it_promises() {
+        for head_dim in KernelSpec::HEAD_DIMS {
+            let spec = spec(head_dim, 32, KvDtype::Bf16);
+            for tuning in TuningSpace::enumerate(&spec, Arch::SM_80).legal() {
+                let bytes = tuning.shared_bytes(&spec);
+                assert!(bytes <= 163 * 1024);
+                assert!(tuning.ctas_per_sm * (bytes + 1024) <= 164 * 1024);
+            }
+        }
+    }
+
+    #[test]
+    fn shared_memory_is_the_larger_of_ring_and_combine_area() {
+        let tuning = Tuning {
+            engine: Engine::Mma,
+            warps: 4,
+            tile_tokens: 16,
+            stages: 3,
+            head_tile: 8,
+            ctas_per_sm: 1,
+        };
+        // 4 warps x 3 stages x (K + V) x 16 tokens x 128 x 2 bytes
+        assert_eq!(tuning.shared_bytes(&spec(128, 4, KvDtype::Bf16)), 98_304);
+        let simt = Tuning {
+            engine: Engine::Simt,
+            stages: 1,
+            head_tile: 4,
+            ..tuning
+        };
+        // 4 warps x 4 heads x (128 + 4 floats of a row + 2 of its state)
+        assert_eq!(simt.shared_bytes(&spec(128, 4, KvDtype::Bf16)), 8_576);
+    }
+
+    #[test]
+    fn tunings_that_differ_in_any_one_field_never_share_a_hash() {
+        let base = Tuning {
+            engine: Engine::Mma,
+            warps: 4,
+            tile_tokens: 16,
+            stages: 2,
+            head_tile: 8,
+            ctas_per_sm: 1,
+        };
+        let others = [
+            Tuning { engine: Engine::Simt, ..base },
+            Tuning { warps: 8, ..base },
+            Tuning { tile_tokens: 32, ..base },
+            Tuning { stages: 3, ..base },
+            Tuning { head_tile: 16, ..base },
+            Tuning { ctas_per_sm: 2, ..base },
+        ];
+        for other in others {
+            assert_ne!(base.hash(), other.hash(), "{other}");
+            assert_ne!(base.to_string(), other.to_string());
+        }
+    }
+}
