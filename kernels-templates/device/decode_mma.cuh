@@ -64,12 +64,14 @@ template <class C> class MmaWarp {
 
     __device__ void load_query(u32 shared, float scale) { QueryTile<C>::load(shared, scale, q_, scale_); }
 
-    // Attends to the tile in `stage`. kPartial: its rows from `live` on are zeros and get no weight.
-    template <bool kPartial> __device__ __forceinline__ void attend(u32 stage, u32 live) {
+    // Attends to the tile in `stage`. Its rows from `live` on, if any, are zeros and get no weight.
+    __device__ __forceinline__ void attend(u32 stage, u32 live) {
         float s[kHeads8][kTokens16][4] = {};
         multiply_k(stage + k_lane_, s);
         u32 p[kHeads8][kTokens16][2];
-        weigh<kPartial>(s, p, live);
+        poison(s);
+        if (live < C::kTileTokens) mask(s, live);
+        weigh(s, p);
         multiply_v(stage + KvCopy<C>::kTileBytes + v_lane_, p);
     }
 
@@ -162,9 +164,38 @@ template <class C> class MmaWarp {
         }
     }
 
+    // A NaN code among e4m3 keys made a score infinite or NaN: its head's sum becomes NaN.
+    __device__ __forceinline__ void poison(const float (&s)[kHeads8][kTokens16][4]) {
+        if constexpr (C::kE4m3) {
+#pragma unroll
+            for (u32 n = 0; n < kHeads8; ++n) {
+#pragma unroll
+                for (u32 i = 0; i < kTokens16; ++i) {
+#pragma unroll
+                    for (u32 e = 0; e < 4; ++e) l_[n][e % 2] = poison_if_not_finite(l_[n][e % 2], s[n][i][e]);
+                }
+            }
+        }
+    }
+
+    // A branch around this, taken for one tile of an item, instead of a second copy of the loop body: two instructions a tile for
+    // half the code and compile time.
+    __device__ __forceinline__ void mask(float (&s)[kHeads8][kTokens16][4], u32 live) {
+#pragma unroll
+        for (u32 i = 0; i < kTokens16; ++i) {
+#pragma unroll
+            for (u32 half = 0; half < 2; ++half) {
+                const bool dead = i * 16 + half * 8 + lane_id() / 4 >= live;
+#pragma unroll
+                for (u32 n = 0; n < kHeads8; ++n) {
+                    if (dead) s[n][i][half * 2] = s[n][i][half * 2 + 1] = -kInfinity;
+                }
+            }
+        }
+    }
+
     // Scores to weights, as B fragments of the second product.
-    template <bool kPartial>
-    __device__ __forceinline__ void weigh(float (&s)[kHeads8][kTokens16][4], u32 (&p)[kHeads8][kTokens16][2], u32 live) {
+    __device__ __forceinline__ void weigh(float (&s)[kHeads8][kTokens16][4], u32 (&p)[kHeads8][kTokens16][2]) {
         float top[kHeads8][2];
         bool passed = false;
 #pragma unroll
@@ -173,8 +204,6 @@ template <class C> class MmaWarp {
             for (u32 i = 0; i < kTokens16; ++i) {
 #pragma unroll
                 for (u32 e = 0; e < 4; ++e) {
-                    if constexpr (C::kE4m3) l_[n][e % 2] = poison_if_not_finite(l_[n][e % 2], s[n][i][e]);
-                    if (kPartial && i * 16 + lane_id() / 4 + e / 2 * 8 >= live) s[n][i][e] = -kInfinity;
                     top[n][e % 2] = i == 0 && e < 2 ? s[n][i][e] : fmaxf(top[n][e % 2], s[n][i][e]);
                 }
             }
@@ -262,11 +291,7 @@ template <class Config> __device__ __forceinline__ void decode_mma(const DecodeP
     KvCopy<C> copy(p, item, run);
     const auto start_tile = [&](u32 i, u32 stage) {
         const u32 token = run.begin + i * C::kTileTokens;
-        if (i < run.full_tiles) {
-            copy.template start<false>(stage, token, 0);
-        } else if (i < run.tiles) {
-            copy.template start<true>(stage, token, item.kv_end - token);
-        }
+        if (i < run.tiles) copy.start(stage, token, item.kv_end - token);
         commit_copies();  // empty past the end, so that a wait counts the same everywhere
     };
 
@@ -282,25 +307,14 @@ template <class Config> __device__ __forceinline__ void decode_mma(const DecodeP
 
     u32 stage = ring;
     u32 refill = ring + kQueryOffset;
-    const auto next_stage = [&](u32 i) {
+#pragma unroll 1
+    for (u32 i = 0; i < run.tiles; ++i) {
         wait_copies<C::kStages - 2>();
         __syncwarp();  // other lanes' copies of this tile have landed, and their reads of the one to refill are over
         start_tile(i + C::kStages - 1, refill);
-    };
-    const auto step_stage = [&] {
+        warp.attend(stage, item.kv_end - run.begin - i * C::kTileTokens);
         refill = stage;
         stage = stage == ring + kQueryOffset ? ring : stage + kStageStride;
-    };
-#pragma unroll 1
-    for (u32 i = 0; i < run.full_tiles; ++i) {
-        next_stage(i);
-        warp.template attend<false>(stage, 0);
-        step_stage();
-    }
-    if (run.full_tiles < run.tiles) {
-        wait_copies<0>();
-        __syncwarp();
-        warp.template attend<true>(stage, item.kv_end - (run.begin + run.full_tiles * C::kTileTokens));
     }
 
     wait_copies<0>();

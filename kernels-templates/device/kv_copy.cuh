@@ -29,8 +29,17 @@ template <class C> class KvCopy {
           v_(v_rows<C>(p, item.kv_head, row_ % C::kBlockSize, lane_id() % kColumns)),
           shared_(hoisted(Swizzled::offset(row_, lane_id() % kColumns))) {}
 
-    // Starts the copies of the tile at `token` into the stage at `stage`. kPartial: rows from `live` on become zeros.
-    template <bool kPartial> __device__ __forceinline__ void start(u32 stage, u32 token, u32 live) {
+    // Starts the copies of the tile at `token` into the stage at `stage`; rows from `live` on become zeros.
+    __device__ __forceinline__ void start(u32 stage, u32 token, u32 live) {
+        if (live >= C::kTileTokens) {
+            start_tile<false>(stage, token, live);
+        } else {
+            start_tile<true>(stage, token, live);
+        }
+    }
+
+  private:
+    template <bool kPartial> __device__ __forceinline__ void start_tile(u32 stage, u32 token, u32 live) {
         const u32 first_block = token / C::kBlockSize;
         ids_.move_to(first_block);
 #pragma unroll
@@ -48,7 +57,6 @@ template <class C> class KvCopy {
         }
     }
 
-  private:
     static constexpr u32 kColumns = kChunks % 8 == 0 ? 8 : kChunks % 4 == 0 ? 4 : kChunks % 2 == 0 ? 2 : kChunks;
     static constexpr u32 kRows = kChunks % 2 == 0 ? kWarpSize / kColumns : 4;
     // Rows that one look-up of block ids covers.

@@ -20,9 +20,8 @@ template <class C> struct WarpRun {
     static constexpr u32 kTile = C::kTileTokens;
     static_assert(is_pow2(kTile) && kTile % 16 == 0 && is_pow2(C::kBlockSize) && C::kBlockSize >= 8);
 
-    u32 begin;       // first token
-    u32 tiles;       // tiles, the partial one included
-    u32 full_tiles;  // tiles whose tokens are all live
+    u32 begin;  // first token
+    u32 tiles;
 
     __device__ WarpRun(const WorkItem& item, u32 warp) {
         const u32 tokens = item.kv_end - item.kv_begin;
@@ -32,7 +31,6 @@ template <class C> struct WarpRun {
         const u32 first = warp * each + min(warp, extra);
         tiles = each + (warp < extra);
         begin = item.kv_begin + first * kTile;
-        full_tiles = min(tiles, tokens / kTile - min(first, tokens / kTile));
     }
 
     __device__ u32 first_block() const { return begin / C::kBlockSize; }
