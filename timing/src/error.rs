@@ -63,4 +63,4 @@ pub enum TimingError {
 }
 
 /// Instructions of one kernel that are accepted: far above any real kernel, and a bound for hostile files.
-pub const MAX_INSTRUCTIONS: usize = 1 << 20;
+pub(crate) const MAX_INSTRUCTIONS: usize = 1 << 20;

@@ -49,13 +49,6 @@ impl Flow {
         flow
     }
 
-    /// Blocks that precede and follow `block`, itself excluded.
-    pub(crate) fn neighbours(&self, block: usize) -> impl Iterator<Item = usize> {
-        let into = self.into[block].iter().map(|&edge| self.edges[edge].0);
-        let out = self.out[block].iter().map(|&edge| self.edges[edge].1);
-        into.chain(out).filter(move |&other| other != block)
-    }
-
     /// Executions that enter `block` from other blocks, as far as they are known.
     pub(crate) fn entries(&self, block: usize, known: &[Option<i64>]) -> Option<i64> {
         let others = self.into[block]

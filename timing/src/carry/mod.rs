@@ -7,6 +7,7 @@
 //! every instruction of a block is counted as often as its block runs.
 
 mod counts;
+mod emulated;
 mod evidence;
 mod flow;
 mod lines;

@@ -108,8 +108,4 @@ impl Class {
                 | Class::AtomicShared
         )
     }
-
-    pub(crate) fn index(self) -> usize {
-        self as usize
-    }
 }

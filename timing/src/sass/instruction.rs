@@ -92,7 +92,13 @@ impl Instruction {
     }
 
     /// What it occupies; [`Class::Other`] when it is not known.
+    ///
+    /// Guarded by `@!PT` it occupies nothing but its issue slot: ptxas pads sm_80 code with such
+    /// loads after waits for asynchronous copies.
     pub fn class(&self) -> Class {
+        if self.guard() == Guard::Never {
+            return Class::Nop;
+        }
         opcode::lookup(self.operation()).map_or(Class::Other, |(_, class)| class)
     }
 
