@@ -4,7 +4,9 @@ pub mod check;
 pub mod count;
 mod error;
 mod launch;
+mod lower;
 mod memory;
+mod parse;
 mod program;
 mod report;
 

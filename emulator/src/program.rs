@@ -1,6 +1,10 @@
 //! A parsed module, ready to launch.
 
-use crate::ParseError;
+use crate::lower::{Entry, lower_module};
+use crate::memory::{Allocation, MODULE_BASE};
+use crate::parse::parse;
+use crate::{ParseError, ParseErrorKind};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// A line of CUDA source that an instruction was compiled from. Where code was inlined it is the innermost line.
@@ -21,10 +25,29 @@ pub struct InstructionLine<'a> {
     pub source: Option<SourceLine<'a>>,
 }
 
-/// A PTX module, parsed and lowered. Cheap to clone and to share between threads.
+/// A PTX module, parsed and lowered. Cheap to clone and to share between threads; clones share the module's
+/// `.global` variables.
+///
+/// ```
+/// use pagesmith_emulator::Program;
+/// let program = Program::parse(".version 8.0 .target sm_80 .address_size 64 .visible .entry k() { ret; }")?;
+/// assert_eq!(program.entries().collect::<Vec<_>>(), ["k"]);
+/// # Ok::<(), pagesmith_emulator::ParseError>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Program {
-    inner: Arc<()>,
+    pub(crate) module: Arc<LoadedModule>,
+}
+
+/// What clones of a program share.
+#[derive(Debug)]
+pub(crate) struct LoadedModule {
+    pub(crate) entries: Vec<Entry>,
+    pub(crate) files: HashMap<u32, Arc<str>>,
+    /// The `.const` variables.
+    pub(crate) constants: Vec<u8>,
+    /// The `.global` variables, when there are any.
+    pub(crate) globals: Option<Arc<Allocation>>,
 }
 
 impl Program {
@@ -33,21 +56,64 @@ impl Program {
     /// # Errors
     /// [`ParseError`] names the line and what it cannot accept; an unsupported instruction is refused here.
     pub fn parse(ptx: &str) -> Result<Self, ParseError> {
-        let _ = ptx;
+        let module = parse(ptx)?;
+        let lowered = lower_module(&module)?;
+        let bytes = lowered.globals.len() as u64;
+        let mut globals = None;
+        if bytes > 0 {
+            let Some(allocation) =
+                Allocation::new(Arc::from("module variables"), MODULE_BASE, bytes)
+            else {
+                let kind = ParseErrorKind::TooLarge {
+                    what: "module variables",
+                    value: bytes,
+                    limit: 0,
+                };
+                return Err(ParseError { line: 0, kind });
+            };
+            allocation.write(0, &lowered.globals);
+            allocation.mark(0, bytes);
+            globals = Some(Arc::new(allocation));
+        }
+        let files = module.files.into_iter().collect();
+        let loaded = LoadedModule {
+            entries: lowered.entries,
+            files,
+            constants: lowered.constants,
+            globals,
+        };
         Ok(Self {
-            inner: Arc::new(()),
+            module: Arc::new(loaded),
         })
     }
 
     /// Names of the entries, in PTX order.
     pub fn entries(&self) -> impl Iterator<Item = &str> {
-        let _ = &self.inner;
-        std::iter::empty()
+        self.module.entries.iter().map(|entry| &*entry.name)
     }
 
-    /// Where each instruction of an entry stands, in PTX order; empty for an unknown entry.
+    pub(crate) fn entry(&self, name: &str) -> Option<&Entry> {
+        self.module
+            .entries
+            .iter()
+            .find(|entry| &*entry.name == name)
+    }
+
+    /// Where each instruction of an entry stands, in PTX order; empty for an unknown entry. Instructions of inlined
+    /// functions appear at each call.
     pub fn instruction_lines(&self, entry: &str) -> impl Iterator<Item = InstructionLine<'_>> {
-        let _ = entry;
-        std::iter::empty()
+        let lines = self.entry(entry).map_or(&[][..], |entry| &entry.lines);
+        lines.iter().map(|line| InstructionLine {
+            ptx_line: line.ptx,
+            source: self.source(line.source),
+        })
+    }
+
+    pub(crate) fn source(&self, source: Option<(u32, u32)>) -> Option<SourceLine<'_>> {
+        let (file, line) = source?;
+        Some(SourceLine {
+            file: self.module.files.get(&file)?,
+            line,
+        })
     }
 }

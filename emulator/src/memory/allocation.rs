@@ -47,7 +47,13 @@ impl Allocation {
     pub(crate) fn new(name: Arc<str>, base: u64, bytes: u64) -> Option<Self> {
         let words = zeroed(bytes.div_ceil(4))?;
         let written = zeroed(bytes.div_ceil(32))?;
-        Some(Self { name, base, bytes, words, written })
+        Some(Self {
+            name,
+            base,
+            bytes,
+            words,
+            written,
+        })
     }
 
     pub(crate) const fn end(&self) -> u64 {
@@ -56,7 +62,9 @@ impl Allocation {
 
     /// Whether all bytes of an access lie inside.
     pub(crate) const fn contains(&self, address: u64, bytes: u64) -> bool {
-        address >= self.base && address - self.base <= self.bytes && bytes <= self.bytes - (address - self.base)
+        address >= self.base
+            && address - self.base <= self.bytes
+            && bytes <= self.bytes - (address - self.base)
     }
 
     /// The words, for accesses that are whole words.
@@ -96,7 +104,10 @@ impl Allocation {
             let (now, later) = rest.split_at(take);
             let word = &self.words[(at / 4) as usize];
             if take == 4 {
-                word.store(u32::from_le_bytes([now[0], now[1], now[2], now[3]]), Relaxed);
+                word.store(
+                    u32::from_le_bytes([now[0], now[1], now[2], now[3]]),
+                    Relaxed,
+                );
             } else {
                 let mut value = [0; 4];
                 value[skip..skip + take].copy_from_slice(now);
@@ -117,7 +128,10 @@ impl Allocation {
         while at < end {
             let skip = at % 32;
             let take = (end - at).min(32 - skip);
-            if !f(&self.written[(at / 32) as usize], bits(skip as u32, take as u32)) {
+            if !f(
+                &self.written[(at / 32) as usize],
+                bits(skip as u32, take as u32),
+            ) {
                 return;
             }
             at += take;

@@ -64,7 +64,12 @@ impl Memory {
     /// An empty memory.
     #[must_use]
     pub fn new() -> Self {
-        Self { regions: RwLock::new(Regions { next: HEAP_BASE, all: Vec::new() }) }
+        Self {
+            regions: RwLock::new(Regions {
+                next: HEAP_BASE,
+                all: Vec::new(),
+            }),
+        }
     }
 
     // A panic elsewhere cannot leave the list half-changed: each change is one push or one assignment.
@@ -86,14 +91,26 @@ impl Memory {
         let base = regions.next;
         let limit = HEAP_END - base - RED_ZONE - ALIGNMENT;
         if bytes == 0 || bytes > limit {
-            return Err(MemoryError::Size { name: name.to_owned(), bytes, limit });
+            return Err(MemoryError::Size {
+                name: name.to_owned(),
+                bytes,
+                limit,
+            });
         }
         let name: Arc<str> = Arc::from(name);
         let Some(allocation) = Allocation::new(name.clone(), base, bytes) else {
-            return Err(MemoryError::HostOutOfMemory { name: name.to_string(), bytes });
+            return Err(MemoryError::HostOutOfMemory {
+                name: name.to_string(),
+                bytes,
+            });
         };
         regions.next = (base + bytes + RED_ZONE).next_multiple_of(ALIGNMENT);
-        regions.all.push(Region { name, base, end: base + bytes, live: Some(Arc::new(allocation)) });
+        regions.all.push(Region {
+            name,
+            base,
+            end: base + bytes,
+            live: Some(Arc::new(allocation)),
+        });
         Ok(Address(base))
     }
 
@@ -104,7 +121,9 @@ impl Memory {
     /// The address is not the start of a live allocation.
     pub fn free(&self, address: Address) -> Result<(), MemoryError> {
         let mut regions = self.lock_mut();
-        let found = regions.all.binary_search_by_key(&address.0, |region| region.base);
+        let found = regions
+            .all
+            .binary_search_by_key(&address.0, |region| region.base);
         match found.ok().and_then(|index| regions.all.get_mut(index)) {
             Some(region) if region.live.is_some() => {
                 region.live = None;
@@ -121,10 +140,16 @@ impl Memory {
 
     fn find(&self, address: Address, bytes: u64) -> Result<(Arc<Allocation>, u64), MemoryError> {
         let regions = self.lock();
-        let below = regions.all.partition_point(|region| region.base <= address.0);
-        let region = below.checked_sub(1).and_then(|index| regions.all.get(index));
+        let below = regions
+            .all
+            .partition_point(|region| region.base <= address.0);
+        let region = below
+            .checked_sub(1)
+            .and_then(|index| regions.all.get(index));
         match region.and_then(|region| region.live.as_ref()) {
-            Some(live) if live.contains(address.0, bytes) => Ok((live.clone(), address.0 - live.base)),
+            Some(live) if live.contains(address.0, bytes) => {
+                Ok((live.clone(), address.0 - live.base))
+            }
             _ => Err(MemoryError::OutOfBounds {
                 address,
                 bytes,
@@ -208,11 +233,22 @@ mod tests {
         assert_eq!(a.0 % 256, 0);
         assert!(b.0 - a.0 >= 10 + RED_ZONE);
         assert!(memory.write(a, &[0; 10]).is_ok());
-        for (address, bytes) in [(a, 11), (a.offset(10), 1), (b.offset(u64::MAX), 1), (b.offset(5), 6)] {
+        for (address, bytes) in [
+            (a, 11),
+            (a.offset(10), 1),
+            (b.offset(u64::MAX), 1),
+            (b.offset(5), 6),
+        ] {
             let refused = memory.write(address, &vec![0; bytes]);
-            assert!(matches!(refused, Err(MemoryError::OutOfBounds { near: Some(_), .. })), "{address}");
+            assert!(
+                matches!(refused, Err(MemoryError::OutOfBounds { near: Some(_), .. })),
+                "{address}"
+            );
         }
-        assert!(matches!(memory.read(Address(0), &mut [0]), Err(MemoryError::OutOfBounds { near: None, .. })));
+        assert!(matches!(
+            memory.read(Address(0), &mut [0]),
+            Err(MemoryError::OutOfBounds { near: None, .. })
+        ));
         assert!(memory.fill(a, u64::MAX, 0).is_err());
     }
 
@@ -229,15 +265,23 @@ mod tests {
     #[test]
     fn sizes_of_zero_and_beyond_the_address_space_are_refused() {
         let memory = Memory::new();
-        assert!(matches!(memory.alloc("a", 0), Err(MemoryError::Size { .. })));
-        assert!(matches!(memory.alloc("a", u64::MAX), Err(MemoryError::Size { .. })));
+        assert!(matches!(
+            memory.alloc("a", 0),
+            Err(MemoryError::Size { .. })
+        ));
+        assert!(matches!(
+            memory.alloc("a", u64::MAX),
+            Err(MemoryError::Size { .. })
+        ));
     }
 
     #[test]
     fn eight_gibibytes_cost_nothing_until_touched() {
         let memory = Memory::new();
         let big = memory.alloc("big", 8 << 30).unwrap();
-        memory.write(big.offset((8 << 30) - 4), &[1, 2, 3, 4]).unwrap();
+        memory
+            .write(big.offset((8 << 30) - 4), &[1, 2, 3, 4])
+            .unwrap();
         let mut back = [0; 4];
         memory.read(big.offset((8 << 30) - 4), &mut back).unwrap();
         assert_eq!(back, [1, 2, 3, 4]);

@@ -52,9 +52,15 @@ pub(crate) enum Statement {
     Register(RegisterDeclaration),
     Variable(Variable),
     Label(Arc<str>),
-    Loc { file: u32, line: u32 },
+    Loc {
+        file: u32,
+        line: u32,
+    },
     /// `name: .branchtargets a, b, c;`
-    Targets { labels: Vec<Arc<str>> },
+    Targets {
+        name: Arc<str>,
+        labels: Vec<Arc<str>>,
+    },
     Instruction(Instruction),
 }
 
@@ -138,7 +144,16 @@ impl Ty {
 
     /// Neither floating point nor a predicate.
     pub(crate) const fn integer(self) -> bool {
-        !matches!(self, Self::Pred | Self::F16 | Self::F16x2 | Self::BF16 | Self::BF16x2 | Self::F32 | Self::F64)
+        !matches!(
+            self,
+            Self::Pred
+                | Self::F16
+                | Self::F16x2
+                | Self::BF16
+                | Self::BF16x2
+                | Self::F32
+                | Self::F64
+        )
     }
 }
 

@@ -53,7 +53,11 @@ fn clipped(text: &str) -> String {
 
 /// Splits a PTX text.
 pub(super) fn tokens(text: &str) -> Result<Vec<Token<'_>>, ParseError> {
-    let mut lexer = Lexer { text, at: 0, line: 1 };
+    let mut lexer = Lexer {
+        text,
+        at: 0,
+        line: 1,
+    };
     let mut all = Vec::with_capacity(text.len() / 4);
     loop {
         let token = lexer.next()?;
@@ -76,11 +80,18 @@ const fn is_word(byte: u8) -> bool {
 
 impl<'a> Lexer<'a> {
     fn peek(&self, ahead: usize) -> u8 {
-        self.text.as_bytes().get(self.at + ahead).copied().unwrap_or(0)
+        self.text
+            .as_bytes()
+            .get(self.at + ahead)
+            .copied()
+            .unwrap_or(0)
     }
 
     fn error(&self, expected: &'static str, found: String) -> ParseError {
-        ParseError { line: self.line, kind: ParseErrorKind::Syntax { expected, found } }
+        ParseError {
+            line: self.line,
+            kind: ParseErrorKind::Syntax { expected, found },
+        }
     }
 
     fn skip_blank(&mut self) -> Result<(), ParseError> {
@@ -102,7 +113,9 @@ impl<'a> Lexer<'a> {
                         return Err(self.error("`*/`", TokenKind::End.shown()));
                     };
                     let lines = rest[..end].iter().filter(|&&byte| byte == b'\n').count();
-                    self.line = self.line.saturating_add(u32::try_from(lines).unwrap_or(u32::MAX));
+                    self.line = self
+                        .line
+                        .saturating_add(u32::try_from(lines).unwrap_or(u32::MAX));
                     self.at += end + 4;
                 }
                 _ => return Ok(()),
@@ -122,7 +135,10 @@ impl<'a> Lexer<'a> {
         self.skip_blank()?;
         let line = self.line;
         if self.at >= self.text.len() {
-            return Ok(Token { kind: TokenKind::End, line });
+            return Ok(Token {
+                kind: TokenKind::End,
+                line,
+            });
         }
         let byte = self.peek(0);
         let kind = match byte {
@@ -152,7 +168,11 @@ impl<'a> Lexer<'a> {
                 TokenKind::Punct(char::from(byte))
             }
             _ => {
-                let found = self.text[self.at..].chars().next().map(|c| format!("`{c}`")).unwrap_or_default();
+                let found = self.text[self.at..]
+                    .chars()
+                    .next()
+                    .map(|c| format!("`{c}`"))
+                    .unwrap_or_default();
                 return Err(self.error("PTX", found));
             }
         };
@@ -181,7 +201,8 @@ impl<'a> Lexer<'a> {
             _ if self.peek(0) == b'.' && self.peek(1).is_ascii_digit() => {
                 self.at += 1;
                 self.take_while(|byte| byte.is_ascii_alphanumeric());
-                if self.text[..self.at].ends_with(['e', 'E']) && matches!(self.peek(0), b'-' | b'+') {
+                if self.text[..self.at].ends_with(['e', 'E']) && matches!(self.peek(0), b'-' | b'+')
+                {
                     self.at += 1;
                     self.take_while(|byte| byte.is_ascii_digit());
                 }
@@ -191,7 +212,12 @@ impl<'a> Lexer<'a> {
             (b'0', Some(b'0'..=b'9')) => {
                 TokenKind::Int(radix(digits[1..].trim_end_matches('U'), 8).map_err(|_| bad(self))?)
             }
-            _ => TokenKind::Int(digits.trim_end_matches('U').parse().map_err(|_| bad(self))?),
+            _ => TokenKind::Int(
+                digits
+                    .trim_end_matches('U')
+                    .parse()
+                    .map_err(|_| bad(self))?,
+            ),
         };
         Ok(kind)
     }
@@ -202,7 +228,11 @@ mod tests {
     use super::*;
 
     fn kinds(text: &str) -> Vec<TokenKind<'_>> {
-        tokens(text).unwrap().into_iter().map(|token| token.kind).collect()
+        tokens(text)
+            .unwrap()
+            .into_iter()
+            .map(|token| token.kind)
+            .collect()
     }
 
     #[test]
@@ -226,7 +256,11 @@ mod tests {
     fn modifiers_with_colons_are_one_token() {
         assert_eq!(
             kinds("ld.L1::no_allocate"),
-            [TokenKind::Word("ld"), TokenKind::Dotted("L1::no_allocate"), TokenKind::End]
+            [
+                TokenKind::Word("ld"),
+                TokenKind::Dotted("L1::no_allocate"),
+                TokenKind::End
+            ]
         );
     }
 

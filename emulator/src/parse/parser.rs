@@ -1,7 +1,8 @@
 //! Tokens to syntax tree, by recursive descent with bounded depth.
 
 use super::ast::{
-    Function, Guard, Instruction, Module, Operand, RegisterDeclaration, Space, Statement, Ty, Variable,
+    Function, Guard, Instruction, Module, Operand, RegisterDeclaration, Space, Statement, Ty,
+    Variable,
 };
 use super::lexer::{Token, TokenKind, tokens};
 use crate::{ParseError, ParseErrorKind};
@@ -16,7 +17,10 @@ type Result<T> = std::result::Result<T, ParseError>;
 
 /// Parses a module.
 pub(crate) fn parse(text: &str) -> Result<Module> {
-    let mut parser = Parser { tokens: tokens(text)?, at: 0 };
+    let mut parser = Parser {
+        tokens: tokens(text)?,
+        at: 0,
+    };
     parser.module()
 }
 
@@ -31,11 +35,16 @@ impl<'a> Parser<'a> {
     }
 
     fn ahead(&self, n: usize) -> TokenKind<'a> {
-        self.tokens.get(self.at + n).map_or(TokenKind::End, |token| token.kind)
+        self.tokens
+            .get(self.at + n)
+            .map_or(TokenKind::End, |token| token.kind)
     }
 
     fn line(&self) -> u32 {
-        self.tokens.get(self.at).or(self.tokens.last()).map_or(1, |token| token.line)
+        self.tokens
+            .get(self.at)
+            .or(self.tokens.last())
+            .map_or(1, |token| token.line)
     }
 
     fn next(&mut self) -> TokenKind<'a> {
@@ -46,7 +55,10 @@ impl<'a> Parser<'a> {
 
     fn error<T>(&self, expected: &'static str) -> Result<T> {
         let found = self.peek().shown();
-        Err(ParseError { line: self.line(), kind: ParseErrorKind::Syntax { expected, found } })
+        Err(ParseError {
+            line: self.line(),
+            kind: ParseErrorKind::Syntax { expected, found },
+        })
     }
 
     fn eat(&mut self, c: char) -> bool {
@@ -62,7 +74,11 @@ impl<'a> Parser<'a> {
     }
 
     fn want(&mut self, c: char, expected: &'static str) -> Result<()> {
-        if self.eat(c) { Ok(()) } else { self.error(expected) }
+        if self.eat(c) {
+            Ok(())
+        } else {
+            self.error(expected)
+        }
     }
 
     fn word(&mut self, expected: &'static str) -> Result<&'a str> {
@@ -86,7 +102,10 @@ impl<'a> Parser<'a> {
     }
 
     fn too_large<T>(&self, what: &'static str, value: u64, limit: u64) -> Result<T> {
-        Err(ParseError { line: self.line(), kind: ParseErrorKind::TooLarge { what, value, limit } })
+        Err(ParseError {
+            line: self.line(),
+            kind: ParseErrorKind::TooLarge { what, value, limit },
+        })
     }
 
     fn small(&mut self, what: &'static str) -> Result<u32> {
@@ -107,7 +126,9 @@ impl<'a> Parser<'a> {
                     self.at += 1;
                     match self.next() {
                         TokenKind::F64(_) => {}
-                        TokenKind::Int(_) if matches!(self.peek(), TokenKind::Dotted(_)) => self.at += 1,
+                        TokenKind::Int(_) if matches!(self.peek(), TokenKind::Dotted(_)) => {
+                            self.at += 1
+                        }
                         _ => return self.error("a version such as 9.0"),
                     }
                 }
@@ -140,7 +161,8 @@ impl<'a> Parser<'a> {
                 TokenKind::Dotted("section") => self.section()?,
                 TokenKind::Dotted("pragma") => self.skip_statement()?,
                 TokenKind::Dotted(
-                    "visible" | "extern" | "weak" | "common" | "entry" | "func" | "const" | "global" | "shared",
+                    "visible" | "extern" | "weak" | "common" | "entry" | "func" | "const"
+                    | "global" | "shared",
                 ) => self.declaration(&mut module)?,
                 _ => return self.error("a module directive"),
             }
@@ -200,7 +222,8 @@ impl<'a> Parser<'a> {
                     };
                     for variable in self.variables(space)? {
                         if variable.bytes.is_none() && !(external && space == Space::Shared) {
-                            return self.error("a size: only `.extern .shared` arrays may lack one");
+                            return self
+                                .error("a size: only `.extern .shared` arrays may lack one");
                         }
                         module.variables.push(variable);
                     }
@@ -303,7 +326,13 @@ impl<'a> Parser<'a> {
                 return self.too_large("initialiser", init.len() as u64, limit);
             }
         }
-        Ok(Variable { space, name, align, bytes, init })
+        Ok(Variable {
+            space,
+            name,
+            align,
+            bytes,
+            init,
+        })
     }
 
     fn initialiser(&mut self, element: u64, out: &mut Vec<u8>, depth: u32) -> Result<()> {
@@ -353,9 +382,17 @@ impl<'a> Parser<'a> {
     }
 
     fn function(&mut self, module: &mut Module, entry: bool) -> Result<()> {
-        let returns = if self.eat('(') { self.parameters()? } else { Vec::new() };
+        let returns = if self.eat('(') {
+            self.parameters()?
+        } else {
+            Vec::new()
+        };
         let name: Arc<str> = Arc::from(self.word("a function name")?);
-        let params = if self.eat('(') { self.parameters()? } else { Vec::new() };
+        let params = if self.eat('(') {
+            self.parameters()?
+        } else {
+            Vec::new()
+        };
         loop {
             match self.peek() {
                 TokenKind::Punct(';') => {
@@ -374,7 +411,13 @@ impl<'a> Parser<'a> {
             }
         }
         let body = self.body()?;
-        module.functions.push(Function { name, entry, returns, params, body });
+        module.functions.push(Function {
+            name,
+            entry,
+            returns,
+            params,
+            body,
+        });
         Ok(())
     }
 
@@ -428,8 +471,10 @@ impl<'a> Parser<'a> {
                             labels.push(Arc::from(self.word("a label")?));
                         }
                         self.want(';', "`;`")?;
-                        body.push(Statement::Label(Arc::from(label)));
-                        body.push(Statement::Targets { labels });
+                        body.push(Statement::Targets {
+                            name: Arc::from(label),
+                            labels,
+                        });
                     } else {
                         body.push(Statement::Label(Arc::from(label)));
                     }
@@ -477,7 +522,12 @@ impl<'a> Parser<'a> {
                 count = Some(self.small("a register count")?);
                 self.want('>', "`>`")?;
             }
-            body.push(Statement::Register(RegisterDeclaration { line, ty, name, count }));
+            body.push(Statement::Register(RegisterDeclaration {
+                line,
+                ty,
+                name,
+                count,
+            }));
             if !self.eat(',') {
                 break;
             }
@@ -506,12 +556,19 @@ impl<'a> Parser<'a> {
                 return self.error("`,` or `;`");
             }
         }
-        Ok(Instruction { line, guard, opcode, operands })
+        Ok(Instruction {
+            line,
+            guard,
+            opcode,
+            operands,
+        })
     }
 
     fn name(&mut self) -> Result<Arc<str>> {
         let word = self.word("a name")?;
-        if word.starts_with('%') && let TokenKind::Dotted(part @ ("x" | "y" | "z" | "w")) = self.peek() {
+        if word.starts_with('%')
+            && let TokenKind::Dotted(part @ ("x" | "y" | "z" | "w")) = self.peek()
+        {
             self.at += 1;
             return Ok(Arc::from(format!("{word}.{part}")));
         }
@@ -545,7 +602,11 @@ impl<'a> Parser<'a> {
             _ => return Ok(None),
         };
         let value = self.int("an offset")?.cast_signed();
-        Ok(Some(if negative { value.wrapping_neg() } else { value }))
+        Ok(Some(if negative {
+            value.wrapping_neg()
+        } else {
+            value
+        }))
     }
 
     fn operand(&mut self, depth: u32) -> Result<Operand> {
@@ -563,7 +624,10 @@ impl<'a> Parser<'a> {
                 let operand = match self.peek() {
                     TokenKind::Int(value) => {
                         self.at += 1;
-                        Operand::Memory { base: None, offset: value.cast_signed() }
+                        Operand::Memory {
+                            base: None,
+                            offset: value.cast_signed(),
+                        }
                     }
                     _ => {
                         let base = Some(self.name()?);

@@ -1,0 +1,17 @@
+//! Syntax tree to dense code: names become register numbers, symbols become addresses, calls are inlined and
+//! every modifier is decided, so that the interpreter meets no unknown instruction.
+
+mod arith;
+mod control;
+mod convert;
+mod entry;
+mod flow;
+mod function;
+mod memory;
+pub(crate) mod op;
+mod operand;
+mod scope;
+mod warp;
+
+pub(crate) use entry::{Entry, Line, Special, SpecialKind};
+pub(crate) use function::lower_module;
