@@ -4,6 +4,7 @@
 #pragma once
 #include "pagesmith/abi.cuh"
 #include "pagesmith/convert.cuh"
+#include "pagesmith/global.cuh"
 #include "pagesmith/softmax.cuh"
 #include "pagesmith/types.cuh"
 
@@ -53,7 +54,10 @@ template <class C> class Combine {
             for (u32 w = 0; w < C::kWarps; ++w) m[w] *= norm;
 
             write_lse(p, item, first_head, head, l_all == 0.0f ? -kInfinity : m_all + log2_approx(l_all));
-            for (u32 d = lane_id() * 4; d < C::kHeadDim; d += kWarpSize * 4) {
+#pragma unroll
+            for (u32 first = 0; first < C::kHeadDim; first += kWarpSize * 4) {
+                const u32 d = first + lane_id() * 4;
+                if (first + kWarpSize * 4 > C::kHeadDim && d >= C::kHeadDim) break;
                 float4 sum = {0, 0, 0, 0};
 #pragma unroll
                 for (u32 w = 0; w < C::kWarps; ++w) {
@@ -72,9 +76,9 @@ template <class C> class Combine {
     __device__ static void write_lse(const DecodeParams& p, const WorkItem& item, u32 first_head, u32 head, float lse2) {
         if (lane_id() != 0) return;
         if (item.slot != kNoSlot) {
-            reinterpret_cast<float*>(p.partial_lse)[u64(item.slot) * C::kHeadTile + head] = lse2;
+            store_f32(p.partial_lse + (u64(item.slot) * C::kHeadTile + head) * sizeof(float), lse2);
         } else if constexpr (C::kLse) {
-            reinterpret_cast<float*>(p.lse)[u64(item.q_token) * p.q_heads + first_head + head] = lse2 * kLn2;
+            store_f32(p.lse + (u64(item.q_token) * p.q_heads + first_head + head) * sizeof(float), lse2 * kLn2);
         }
     }
 
@@ -84,11 +88,11 @@ template <class C> class Combine {
                  poison_if_not_finite(x.w, x.w)};
         }
         if (item.slot != kNoSlot) {
-            float* out = reinterpret_cast<float*>(p.partial_out) + (u64(item.slot) * C::kHeadTile + head) * C::kHeadDim + d;
-            *reinterpret_cast<float4*>(out) = x;
+            const u64 row = u64(item.slot) * C::kHeadTile + head;
+            store_f32x4(p.partial_out + (row * C::kHeadDim + d) * sizeof(float), x);
         } else {
             const i64 element = item.q_token * p.out_token_stride + (first_head + head) * p.out_head_stride + d;
-            *reinterpret_cast<uint2*>(p.out + element * 2) = {pack2<typename C::Query>(x.x, x.y), pack2<typename C::Query>(x.z, x.w)};
+            store_u32x2(p.out + element * 2, pack2<typename C::Query>(x.x, x.y), pack2<typename C::Query>(x.z, x.w));
         }
     }
 

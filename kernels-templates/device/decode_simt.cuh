@@ -9,6 +9,7 @@
 #include "pagesmith/combine.cuh"
 #include "pagesmith/convert.cuh"
 #include "pagesmith/e4m3.cuh"
+#include "pagesmith/global.cuh"
 #include "pagesmith/paged.cuh"
 #include "pagesmith/softmax.cuh"
 #include "pagesmith/types.cuh"
@@ -23,9 +24,11 @@ template <class Kv> struct Chunk {
     u32 words[4] = {};
 
     __device__ void load(u64 address) {
-        asm volatile("ld.global.v4.u32 {%0, %1, %2, %3}, [%4];"
-                     : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
-                     : "l"(address));
+        const uint4 x = load_u32x4(address);
+        words[0] = x.x;
+        words[1] = x.y;
+        words[2] = x.z;
+        words[3] = x.w;
     }
 
     // e4m3: times kE4m3Gain, a NaN code as an infinity.

@@ -2,17 +2,17 @@
 // From a token's position to the address of its K or V row: table -> block id -> 64-bit address.
 #pragma once
 #include "pagesmith/abi.cuh"
+#include "pagesmith/global.cuh"
 #include "pagesmith/types.cuh"
 
 namespace pagesmith {
 
 // The ids of one sequence's blocks. dense: int [seqs, table_stride]; csr: int indices[nnz] from indptr[seq].
-template <class Table> __device__ __forceinline__ const u32* block_row(const DecodeParams& p, u32 seq) {
-    const u32* table = reinterpret_cast<const u32*>(p.table);
+template <class Table> __device__ __forceinline__ u64 block_row(const DecodeParams& p, u32 seq) {
     if constexpr (is_same<Table, table::csr>) {
-        return table + reinterpret_cast<const u32*>(p.table_indptr)[seq];
+        return p.table + u64(load_u32(p.table_indptr + u64(seq) * sizeof(int))) * sizeof(int);
     } else {
-        return table + i64(seq) * p.table_stride;
+        return p.table + seq * p.table_stride * sizeof(int);
     }
 }
 
@@ -21,7 +21,7 @@ template <class Table> __device__ __forceinline__ const u32* block_row(const Dec
 // tail may hold anything.
 class BlockIds {
   public:
-    __device__ BlockIds(const u32* row, u32 begin, u32 end) : row_(hoisted(reinterpret_cast<u64>(row))), end_(end), first_(begin) {
+    __device__ BlockIds(u64 row, u32 begin, u32 end) : row_(hoisted(row)), end_(end), first_(begin) {
         current_ = fetch(begin);
         next_ = fetch(begin + kWarpSize);
     }
@@ -42,9 +42,7 @@ class BlockIds {
   private:
     __device__ u32 fetch(u32 begin) const {
         const u32 block = begin + lane_id();
-        u32 id = 0;
-        if (block < end_) asm volatile("ld.global.u32 %0, [%1];" : "=r"(id) : "l"(mad_wide(block, u32(sizeof(u32)), row_)));
-        return id;
+        return block < end_ ? load_u32(mad_wide(block, u32(sizeof(int)), row_)) : 0;
     }
 
     u64 row_;

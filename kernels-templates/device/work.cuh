@@ -2,15 +2,16 @@
 // What a CTA and each of its warps have to do.
 #pragma once
 #include "pagesmith/abi.cuh"
+#include "pagesmith/global.cuh"
 #include "pagesmith/types.cuh"
 
 namespace pagesmith {
 
 // Two 16-byte loads of the CTA's item, the same address in every lane.
 __device__ __forceinline__ WorkItem load_work_item(const DecodeParams& p) {
-    const uint4* words = reinterpret_cast<const uint4*>(p.work) + blockIdx.x * (sizeof(WorkItem) / sizeof(uint4));
-    const uint4 a = words[0];
-    const uint4 b = words[1];
+    const u64 address = p.work + u64(blockIdx.x) * sizeof(WorkItem);
+    const uint4 a = load_u32x4(address);
+    const uint4 b = load_u32x4(address + sizeof(uint4));
     return {a.x, a.y, a.z, a.w, b.x, b.y, b.z, b.w};
 }
 
