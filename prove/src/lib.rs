@@ -1,5 +1,6 @@
 //! Skeleton.
 pub mod case;
+pub mod matrix;
 mod random;
 pub mod reference;
 pub use random::{Random, Seed};

@@ -44,7 +44,7 @@ impl Case {
             seed,
             lengths: spec.lengths.clone(),
             kv_heads: spec.kv_heads,
-            wave: spec.wave,
+            sms: spec.sms,
             // Not 1/√D: a kernel that ignores the parameter shows.
             scale: (0.8 + 0.4 * random.unit()) / (kernel.head_dim as f32).sqrt(),
             k_scale,

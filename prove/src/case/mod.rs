@@ -3,7 +3,7 @@
 //! ```text
 //!   standard(variant) ──> CaseSpec ──Case::generate(kernel, spec, seed)──> Case
 //!                         lengths, strides,                                q, K, V as bytes, block table,
-//!                         values, wave                                     strides, scales
+//!                         values, SMs                                      strides, scales
 //! ```
 //!
 //! NaN fills the unwritten tail of every last block, every block that no sequence owns, and the gaps of
@@ -14,7 +14,7 @@ mod generate;
 mod spec;
 mod standard;
 
-pub use spec::{CaseSpec, Strides, TailEntries, Values, Wave};
+pub use spec::{CaseSpec, Strides, TailEntries, Values};
 pub use standard::{Effort, standard};
 
 use crate::Seed;
@@ -65,8 +65,8 @@ pub struct Case {
     pub lengths: Vec<u32>,
     /// KV heads.
     pub kv_heads: u32,
-    /// What the plan is to fill.
-    pub wave: Wave,
+    /// Multiprocessors the plan is to fill.
+    pub sms: u32,
     /// Softmax scale.
     pub scale: f32,
     /// True key = stored × this; 1 for a 16-bit cache.

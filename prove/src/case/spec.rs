@@ -56,15 +56,6 @@ pub enum TailEntries {
     Spare(u32),
 }
 
-/// The multiprocessors a plan is to fill: few leave sequences whole, many split them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Wave {
-    /// Multiprocessors.
-    pub sms: u32,
-    /// CTAs that each holds.
-    pub ctas_per_sm: u32,
-}
-
 /// What a case is to exercise; [`super::Case::generate`] makes it for a kernel and a seed.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct CaseSpec {
@@ -80,8 +71,8 @@ pub struct CaseSpec {
     pub tail: TailEntries,
     /// What the scores look like.
     pub values: Values,
-    /// What the plan is to fill.
-    pub wave: Wave,
+    /// Multiprocessors the plan is to fill: few leave sequences whole, many split them.
+    pub sms: u32,
     /// Lowest block id in use; large ones put the cache beyond 32-bit offsets.
     pub first_block: u32,
 }
@@ -96,10 +87,7 @@ impl CaseSpec {
             strides: Strides::Nhd,
             tail: TailEntries::Spare(3),
             values: Values::Plain,
-            wave: Wave {
-                sms: 1,
-                ctas_per_sm: 1,
-            },
+            sms: 1,
             first_block: 0,
         }
     }

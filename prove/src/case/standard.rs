@@ -1,6 +1,6 @@
 //! The cases that every variant has to pass.
 
-use super::{CaseSpec, Strides, TailEntries, Values, Wave};
+use super::{CaseSpec, Strides, TailEntries, Values};
 use crate::random::{Random, Seed};
 use pagesmith_spec::Variant;
 
@@ -23,10 +23,6 @@ pub fn standard(variant: &Variant, effort: Effort, seed: Seed) -> Vec<CaseSpec> 
     let cta = tile * tuning.warps;
     // A wide group is already many query heads; more KV heads would only take longer.
     let kv_heads = if spec.group >= 8 { 1 } else { 2 };
-    let wave = |sms| Wave {
-        sms,
-        ctas_per_sm: tuning.ctas_per_sm,
-    };
     let base = |name, lengths| CaseSpec {
         kv_heads,
         ..CaseSpec::of_lengths(name, lengths)
@@ -54,7 +50,7 @@ pub fn standard(variant: &Variant, effort: Effort, seed: Seed) -> Vec<CaseSpec> 
     let ragged = CaseSpec {
         strides: Strides::Padded,
         values: Values::Rising,
-        wave: wave(64),
+        sms: 64,
         ..base(
             "ragged",
             vec![3 * tile + 7, 0, 180 + random.below(150), 2 * block + 1, 2],
@@ -63,16 +59,13 @@ pub fn standard(variant: &Variant, effort: Effort, seed: Seed) -> Vec<CaseSpec> 
     let long = CaseSpec {
         strides: Strides::Hnd,
         values: Values::Low,
-        wave: wave(108),
+        sms: 108,
         ..base("long", vec![500 + random.below(300)])
     };
     let mixed = CaseSpec {
         strides: Strides::Mixed,
         values: Values::Peaked,
-        wave: Wave {
-            sms: 3,
-            ctas_per_sm: 1,
-        },
+        sms: 3,
         kv_heads: 3,
         ..base(
             "mixed",
