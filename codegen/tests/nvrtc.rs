@@ -3,10 +3,29 @@
 
 mod common;
 
-use common::{compiler, source};
-use pagesmith_codegen::{CompileError, Compiler, LoadError, Search, Source, cubin};
+use common::compiler;
+use pagesmith_codegen::{CompileError, Compiler, Header, LoadError, Search, Source, cubin};
 use pagesmith_spec::Arch;
 use std::process::Command;
+use std::sync::Arc;
+
+/// A source of one file that calls itself `/pagesmith/test.cu`.
+fn source(body: &str, entries: &[&str], headers: &[(&str, &str)]) -> Source {
+    Source {
+        name: "/pagesmith/test.cu".into(),
+        text: format!("#line 1 \"/pagesmith/test.cu\"\n{body}"),
+        headers: headers
+            .iter()
+            .map(|(name, text)| {
+                Arc::new(Header {
+                    name: (*name).into(),
+                    text: (*text).into(),
+                })
+            })
+            .collect(),
+        entries: entries.iter().map(|entry| (*entry).to_owned()).collect(),
+    }
+}
 
 /// Kernels that between them have shared memory, barriers, spills and a stack.
 const VARIED: &str = r#"
@@ -250,11 +269,9 @@ fn a_damaged_cubin_is_refused_or_described_and_never_panics() {
     let mut changed = cubin.clone();
     let mut refused = 0;
     for at in 0..cubin.len() {
-        for flip in [0x01, 0x80, 0xff] {
-            changed[at] ^= flip;
-            refused += usize::from(cubin::kernels(&changed).is_err());
-            changed[at] = cubin[at];
-        }
+        changed[at] ^= 0xff;
+        refused += usize::from(cubin::kernels(&changed).is_err());
+        changed[at] = cubin[at];
     }
     assert!(refused > 0);
     let mut x86 = cubin.clone();
