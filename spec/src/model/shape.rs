@@ -69,7 +69,8 @@ impl ModelShape {
 
     /// Checks the figures.
     ///
-    /// A window that spans the whole context changes nothing and is dropped.
+    /// What changes nothing is dropped: a window that spans the whole context, and a rotation that
+    /// is said to cover all of a head.
     ///
     /// # Errors
     /// The first field that no model can have.
@@ -80,6 +81,10 @@ impl ModelShape {
             .is_some_and(|window| window.tokens >= fields.max_context)
         {
             fields.window = None;
+        }
+        // One spelling for one shape: sources differ in whether they write the usual case.
+        if fields.rope.rotated_dim == Some(fields.head_dim) {
+            fields.rope.rotated_dim = None;
         }
         check_name(&fields.name)?;
         check_range("layers", fields.layers, LAYERS)?;
