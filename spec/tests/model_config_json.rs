@@ -11,7 +11,7 @@ fn read(config: &Value) -> Result<ModelShape, ModelError> {
 
 /// `base` with the fields of `changes`; a null removes.
 fn with(mut base: Value, changes: Value) -> Value {
-    for (field, value) in changes.as_object().unwrap() {
+    for (field, value) in changes.as_object().expect("changes are an object") {
         base[field] = value.clone();
     }
     base
