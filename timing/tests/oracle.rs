@@ -61,8 +61,7 @@ fn every_operation_guard_and_line_is_the_disassemblers() {
         let (printed, _) = listing(entry);
         assert_eq!(kernel.arch, 80);
         assert_eq!(kernel.instructions.len(), printed.len(), "{entry}");
-        for (index, (instruction, printed)) in
-            kernel.instructions.iter().zip(&printed).enumerate()
+        for (index, (instruction, printed)) in kernel.instructions.iter().zip(&printed).enumerate()
         {
             let at = format!("{entry} instruction {index}: {}", printed.text);
             assert_eq!(instruction.name(), Some(operation(printed.text)), "{at}");
@@ -98,7 +97,12 @@ fn every_branch_leads_to_the_label_that_the_disassembler_prints() {
             let Some((_, label)) = printed.text.split_once("`(") else {
                 continue;
             };
-            let target = block_at(labels.get(label.trim_end_matches(')')).copied().unwrap_or(0));
+            let target = block_at(
+                labels
+                    .get(label.trim_end_matches(')'))
+                    .copied()
+                    .unwrap_or(0),
+            );
             let block = &kernel.blocks[block_at(index)];
             match operation(printed.text) {
                 "BRA" => assert!(block.successors.contains(&target), "{}", printed.text),
@@ -133,7 +137,10 @@ fn the_slow_paths_for_warps_that_lost_lanes_are_told_apart() {
     let kernel = Kernel::decode(CUBIN, "forms_decode").unwrap();
     let (printed, labels) = listing("forms_decode");
     let cold = |index: usize| {
-        let block = kernel.blocks.iter().find(|b| b.instructions.contains(&index));
+        let block = kernel
+            .blocks
+            .iter()
+            .find(|b| b.instructions.contains(&index));
         block.unwrap().only_diverged
     };
     let helper = labels
@@ -167,7 +174,10 @@ fn scoreboards_are_set_by_what_takes_variable_time_and_waited_for_by_somebody() 
             match instruction.class() {
                 Class::Integer | Class::Fma | Class::Tensor | Class::Nop => {
                     let name = instruction.name().unwrap();
-                    assert!(control.write_barrier.is_none(), "{name} has a fixed latency");
+                    assert!(
+                        control.write_barrier.is_none(),
+                        "{name} has a fixed latency"
+                    );
                 }
                 Class::LoadShared | Class::LoadMatrix | Class::LoadGlobal | Class::Special => {
                     setters += usize::from(control.write_barrier.is_some());
@@ -175,7 +185,11 @@ fn scoreboards_are_set_by_what_takes_variable_time_and_waited_for_by_somebody() 
                 _ => {}
             }
         }
-        assert_eq!(waited & !set, 0, "{entry}: nothing waits for what nobody sets");
+        assert_eq!(
+            waited & !set,
+            0,
+            "{entry}: nothing waits for what nobody sets"
+        );
         assert!(waited.count_ones() >= 5, "{entry}: {waited:06b}");
         assert!(setters > 10, "{entry}: {setters}");
     }

@@ -66,7 +66,10 @@ fn the_parts_of_a_launch_add_up_to_its_time() {
     let prediction = predict(&a100(), &[launch]).unwrap();
     let parts = &prediction.launches[0].breakdown;
     let sum = parts.balanced + parts.startup + parts.tail + parts.launch;
-    assert!((sum / prediction.seconds - 1.0).abs() < 1e-9, "{prediction:?}");
+    assert!(
+        (sum / prediction.seconds - 1.0).abs() < 1e-9,
+        "{prediction:?}"
+    );
 }
 
 #[test]
@@ -125,7 +128,10 @@ fn one_long_cta_sets_the_time_of_a_ragged_launch() {
     ragged.cta_weights = vec![1.0; 215];
     ragged.cta_weights.push(60.0);
     let prediction = predict(&gpu, &[ragged]).unwrap();
-    assert!(prediction.seconds > 2.0 * seconds(&gpu, &decode()), "{prediction:?}");
+    assert!(
+        prediction.seconds > 2.0 * seconds(&gpu, &decode()),
+        "{prediction:?}"
+    );
     assert!(prediction.launches[0].breakdown.tail > 0.5 * prediction.seconds);
     assert_eq!(prediction.bound_by, Bound::Overhead);
 }
@@ -142,7 +148,10 @@ fn fewer_bytes_in_flight_lower_the_bandwidth_as_littles_law_says() {
     // 1 KiB a CTA, 216 CTAs, 570 cycles: 0.547 TB/s.
     let starved = at(1024);
     let little = KV_BYTES as f64 / (216.0 * 1024.0 / (570.0 / 1.41e9));
-    assert!(starved > little && starved < 1.15 * little, "{starved} {little}");
+    assert!(
+        starved > little && starved < 1.15 * little,
+        "{starved} {little}"
+    );
     assert!(at(64 * 1024) < at(8 * 1024));
     assert!(at(8 * 1024) < at(2 * 1024));
 }

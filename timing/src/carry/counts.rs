@@ -3,9 +3,9 @@
 use super::LineCounts;
 use super::evidence::Equation;
 use super::solve::holds;
-use crate::sass::{Class, Kernel};
+use crate::sass::{Class, Guard, Kernel};
 use serde::Serialize;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// Warp-instructions by class.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -30,7 +30,9 @@ impl ClassCounts {
 
     /// Warp-instructions of all classes.
     pub fn total(&self) -> u64 {
-        self.counts.values().fold(0, |sum, &n| sum.saturating_add(n))
+        self.counts
+            .values()
+            .fold(0, |sum, &n| sum.saturating_add(n))
     }
 
     /// Classes that occur, with their counts.
@@ -78,7 +80,8 @@ pub struct BlockCount {
 pub struct SassCounts {
     /// The kernel.
     pub entry: String,
-    /// Warp-instructions issued, by class.
+    /// Warp-instructions issued, by class. A guarded one of a one-to-one class whose guard is false
+    /// takes an issue slot and nothing else: it counts as [`Class::Nop`].
     pub by_class: ClassCounts,
     /// Executions of every block, in address order.
     pub blocks: Vec<BlockCount>,
@@ -97,12 +100,16 @@ impl SassCounts {
     }
 
     /// Warp-instructions of one-to-one classes that PTX and SASS count differently: 0 when exact.
-    ///
-    /// Guarded instructions are issued more often than the branch that they replace was taken, so
-    /// loads and stores may differ for a good reason; products and matrix loads may not.
     pub fn imbalance(&self) -> u64 {
         self.balance.iter().map(|b| b.ptx.abs_diff(b.sass)).sum()
     }
+}
+
+/// One line's instructions of a one-to-one class.
+#[derive(Default)]
+struct Copies {
+    issued: u64,
+    guarded: bool,
 }
 
 pub(super) fn tally(
@@ -111,8 +118,6 @@ pub(super) fn tally(
     equations: &[Equation],
     executions: &[i64],
 ) -> SassCounts {
-    // Executions are sums and differences of counts, and never negative.
-    let executions_of = |block: usize| executions[block].max(0).unsigned_abs();
     let mut evidence = vec![(0u64, 0u64); kernel.blocks.len()];
     for equation in equations {
         let agrees = holds(equation, executions);
@@ -124,24 +129,26 @@ pub(super) fn tally(
     }
 
     let mut by_class = ClassCounts::default();
-    let mut lines: BTreeMap<Class, (BTreeSet<u32>, u64)> = BTreeMap::new();
+    let mut lines: BTreeMap<(Class, u32), Copies> = BTreeMap::new();
     let mut blocks = Vec::with_capacity(kernel.blocks.len());
     let mut unmapped = 0u64;
     for (index, block) in kernel.blocks.iter().enumerate() {
-        let executions = executions_of(index);
+        // Executions are sums and differences of counts, and never negative.
+        let executions = executions[index].max(0).unsigned_abs();
         let (agreeing, all) = evidence[index];
         if all == 0 {
             unmapped = unmapped.saturating_add(executions * block.instructions.len() as u64);
         }
         for at in block.instructions.clone() {
-            let class = kernel.instructions[at].class();
-            by_class.add(class, executions);
-            if let (true, Some(line)) = (class.is_one_to_one(), kernel.lines[at])
-                && counts.executions(line).is_some()
-            {
-                let (seen, sass) = lines.entry(class).or_default();
-                seen.insert(line);
-                *sass = sass.saturating_add(executions);
+            let instruction = &kernel.instructions[at];
+            let class = instruction.class();
+            let line = kernel.lines[at].filter(|&line| counts.executions(line).is_some());
+            if let (true, Some(line)) = (class.is_one_to_one(), line) {
+                let copies = lines.entry((class, line)).or_default();
+                copies.issued = copies.issued.saturating_add(executions);
+                copies.guarded |= instruction.guard() != Guard::Always;
+            } else {
+                by_class.add(class, executions);
             }
         }
         blocks.push(BlockCount {
@@ -151,17 +158,33 @@ pub(super) fn tally(
             agreement: (all > 0).then(|| agreeing as f32 / all as f32),
         });
     }
-    let balance = lines.into_iter().map(|(class, (lines, sass))| Balance {
-        class,
-        ptx: lines.iter().filter_map(|&line| counts.executions(line)).sum(),
-        sass,
-    });
+
+    let mut balance: BTreeMap<Class, Balance> = BTreeMap::new();
+    for ((class, line), copies) in lines {
+        let ptx = counts.executions(line).unwrap_or(0);
+        // A branch that ptxas turned into a guard: issued always, executed when it was taken.
+        let off = if copies.guarded {
+            copies.issued.saturating_sub(ptx)
+        } else {
+            0
+        };
+        let sass = copies.issued - off;
+        by_class.add(class, sass);
+        by_class.add(Class::Nop, off);
+        let balance = balance.entry(class).or_insert(Balance {
+            class,
+            ptx: 0,
+            sass: 0,
+        });
+        balance.ptx = balance.ptx.saturating_add(ptx);
+        balance.sass = balance.sass.saturating_add(sass);
+    }
     SassCounts {
         entry: kernel.entry.clone(),
         unknown_opcodes: by_class.get(Class::Other),
         by_class,
         blocks,
-        balance: balance.collect(),
+        balance: balance.into_values().collect(),
         unmapped,
     }
 }

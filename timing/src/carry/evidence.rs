@@ -14,7 +14,7 @@ pub(crate) struct Equation {
 }
 
 /// One to one and unguarded: ptxas neither merges, splits nor predicates these.
-const STRICT: u32 = 64;
+pub(super) const STRICT: u32 = 64;
 /// Float arithmetic: mostly one to one.
 const FLOAT: u32 = 8;
 /// Integer arithmetic, moves and guarded instructions: hoisted, merged, or predicated out of a

@@ -30,7 +30,9 @@ impl LineCounts {
 
     /// Lines that hold instructions, with their counts, in order.
     pub fn iter(&self) -> impl Iterator<Item = (u32, u64)> {
-        self.lines.iter().map(|(&line, &executions)| (line, executions))
+        self.lines
+            .iter()
+            .map(|(&line, &executions)| (line, executions))
     }
 
     /// Adds a line; of two instructions on one line the more frequent one counts.

@@ -5,7 +5,7 @@
 //! own lines say, the rest follow from equations and flow, and then each block in turn moves to
 //! whichever value breaks least, until none moves.
 
-use super::evidence::Equation;
+use super::evidence::{Equation, STRICT};
 use super::flow::Flow;
 use std::collections::BTreeMap;
 
@@ -14,6 +14,13 @@ const FLOW: u32 = 6;
 /// Beyond so many blocks only the first assignment is made: the search is quadratic.
 const SEARCHED_BLOCKS: usize = 1500;
 const SWEEPS: usize = 16;
+/// Blocks looked at while first values spread: far above any real kernel, and a bound for hostile
+/// ones, whose blocks then stay at zero.
+const VISITS: usize = 100_000_000;
+/// Largest executions of a block: sums and multiples of it over any kernel stay within 64 bits.
+const MOST: i64 = 1 << 42;
+/// Copies of one line in so many blocks are too many to try in pairs.
+const EXCHANGED_BLOCKS: usize = 6;
 
 /// Executions of each block.
 pub(crate) fn executions(cold: &[bool], equations: &[Equation], flow: &Flow) -> Vec<i64> {
@@ -55,7 +62,7 @@ impl Search<'_> {
                 self.known[block] = self.own_majority(block);
             }
         }
-        loop {
+        for _ in 0..VISITS / self.known.len().max(1) {
             let mut moved = false;
             for block in 0..self.known.len() {
                 if self.known[block].is_none() {
@@ -80,7 +87,7 @@ impl Search<'_> {
                 }
             });
             let Some(block) = reached else { break };
-            self.known[block] = candidates.first().map(|&value| value.max(0));
+            self.known[block] = candidates.first().map(|&value| value.clamp(0, MOST));
         }
     }
 
@@ -118,7 +125,7 @@ impl Search<'_> {
                 rest -= self.known[other]? * i64::from(multiplicity);
             }
         }
-        (copies > 0 && rest >= 0 && rest % copies == 0).then(|| rest / copies)
+        (copies > 0 && (0..=MOST).contains(&rest) && rest % copies == 0).then(|| rest / copies)
     }
 
     fn largest_share(&self) -> Option<(usize, i64)> {
@@ -140,38 +147,81 @@ impl Search<'_> {
         let copies = i64::from(copies);
         // Where every entry makes as many trips, the remainder of each one stays with the others.
         let value = match self.flow.entries(block, &self.known) {
-            Some(entries) if entries > 0 && rest % entries == 0 => rest / entries / copies * entries,
+            Some(entries) if entries > 0 && rest % entries == 0 => {
+                rest / entries / copies * entries
+            }
             _ => rest / copies,
         };
         Some((block, value))
     }
 
-    /// Moves single blocks as long as that mends more than it breaks.
+    /// Moves blocks, alone or two together, as long as that mends more than it breaks.
     fn improve(&mut self, cold: &[bool]) {
         let mut values = self.values();
+        let all: Vec<usize> = (0..self.equations.len()).collect();
         for _ in 0..SWEEPS {
-            let mut moved = false;
-            for block in 0..values.len() {
-                if cold[block] {
-                    continue;
-                }
-                let before = values[block];
-                let (mut best, mut cost) = (before, self.cost(block, &values));
-                for candidate in self.candidates(block, &values) {
-                    values[block] = candidate;
-                    let new = self.cost(block, &values);
-                    if new < cost {
-                        (best, cost) = (candidate, new);
-                    }
-                }
-                values[block] = best;
-                moved |= best != before;
+            let before = values.clone();
+            if self.cost(&all, &values) == 0 {
+                break;
             }
-            if !moved {
+            for block in (0..values.len()).filter(|&block| !cold[block]) {
+                for candidate in self.candidates(block, &values) {
+                    self.try_moves(&[(block, candidate)], &mut values);
+                }
+            }
+            for equation in self.equations.iter().filter(|e| e.weight >= STRICT) {
+                self.exchange(equation, cold, &mut values);
+            }
+            if values == before {
                 break;
             }
         }
         self.known = values.into_iter().map(Some).collect();
+    }
+
+    /// Moves executions between the blocks that hold copies of one instruction: neither can move
+    /// alone without breaking their sum.
+    fn exchange(&self, equation: &Equation, cold: &[bool], values: &mut [i64]) {
+        if equation.terms.len() < 2 || equation.terms.len() > EXCHANGED_BLOCKS {
+            return;
+        }
+        for &(first, first_copies) in &equation.terms {
+            for &(second, copies) in &equation.terms {
+                if first == second || cold[first] || cold[second] {
+                    continue;
+                }
+                let mut candidates = self.candidates(first, values);
+                candidates.push(0);
+                for candidate in candidates {
+                    let moved = (values[first] - candidate) * i64::from(first_copies);
+                    let other = values[second] + moved / i64::from(copies);
+                    if moved % i64::from(copies) == 0 && (0..=MOST).contains(&other) {
+                        self.try_moves(&[(first, candidate), (second, other)], values);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Makes the moves if together they lower the cost.
+    fn try_moves(&self, moves: &[(usize, i64)], values: &mut [i64]) {
+        let mut touched: Vec<usize> = moves
+            .iter()
+            .flat_map(|&(block, _)| self.touching[block].iter().copied())
+            .collect();
+        touched.sort_unstable();
+        touched.dedup();
+        let cost = |values: &[i64]| self.cost(&touched, values);
+        let before = cost(values);
+        let old: Vec<i64> = moves.iter().map(|&(block, _)| values[block]).collect();
+        for &(block, value) in moves {
+            values[block] = value;
+        }
+        if cost(values) >= before {
+            for (&(block, _), old) in moves.iter().zip(old) {
+                values[block] = old;
+            }
+        }
     }
 
     fn candidates(&self, block: usize, values: &[i64]) -> Vec<i64> {
@@ -192,15 +242,15 @@ impl Search<'_> {
                 candidates.push((equation.value - rest) / copies);
             }
         }
-        candidates.retain(|&value| value >= 0 && value != values[block]);
+        candidates.retain(|&value| (0..=MOST).contains(&value) && value != values[block]);
         candidates.sort_unstable();
         candidates.dedup();
         candidates
     }
 
-    /// Weight of the evidence that is broken at the block and in the flow.
-    fn cost(&self, block: usize, values: &[i64]) -> u32 {
-        let broken: u32 = self.touching[block]
+    /// Weight of what is broken: of these equations, and of the flow.
+    fn cost(&self, equations: &[usize], values: &[i64]) -> u32 {
+        let broken: u32 = equations
             .iter()
             .map(|&index| &self.equations[index])
             .filter(|equation| !holds(equation, values))

@@ -9,6 +9,9 @@ mod reader;
 use crate::error::TimingError;
 use crate::sass::Cubin;
 
+/// A sane table maps each instruction once; a hostile one could keep the reader busy for hours.
+const MOST_COVERS: usize = 4;
+
 /// The PTX line of each of the kernel's `instructions`; none before the first row of the table.
 pub(crate) fn ptx_lines(
     cubin: &Cubin<'_>,
@@ -24,11 +27,19 @@ pub(crate) fn ptx_lines(
         return Err(missing());
     }
     let mut lines = vec![None; instructions];
+    let mut covered = 0usize;
     for (row, next) in rows.iter().zip(rows.iter().skip(1)) {
         let index = |address: u64| usize::try_from(address / 16).unwrap_or(usize::MAX);
         let end = index(next.address).min(instructions);
         let begin = index(row.address).min(end);
         if !row.ends_sequence {
+            covered += end - begin;
+            if covered > instructions.saturating_mul(MOST_COVERS) {
+                return Err(TimingError::Lines {
+                    offset: 0,
+                    reason: "it maps the same code over and over",
+                });
+            }
             // Line 0 is DWARF's word for code without a source.
             lines[begin..end].fill((row.line != 0).then_some(row.line));
         }

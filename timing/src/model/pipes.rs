@@ -63,7 +63,10 @@ const WAVEFRONT_BYTES: f64 = 128.0;
 pub(crate) fn cycles(gpu: &Gpu, launch: &LaunchProfile) -> Vec<(Pipe, f64)> {
     let rate = &gpu.throughput;
     let count = |classes: &[Class]| -> f64 {
-        classes.iter().map(|&c| launch.instructions.get(c) as f64).sum()
+        classes
+            .iter()
+            .map(|&c| launch.instructions.get(c) as f64)
+            .sum()
     };
     let lanes = |instructions: f64, per_clock: f64| instructions * LANES / per_clock;
     let load_store = [
@@ -86,10 +89,22 @@ pub(crate) fn cycles(gpu: &Gpu, launch: &LaunchProfile) -> Vec<(Pipe, f64)> {
             launch.instructions.total() as f64 / rate.warp_instructions.0,
         ),
         (Pipe::Fma, lanes(count(&[Class::Fma]), rate.fma_lanes.0)),
-        (Pipe::HalfMma, lanes(count(&[Class::HalfMma]), rate.fma_lanes.0)),
-        (Pipe::Integer, lanes(count(&[Class::Integer]), rate.alu_lanes.0)),
-        (Pipe::Special, lanes(count(&[Class::Special]), rate.sfu_lanes.0)),
-        (Pipe::Double, lanes(count(&[Class::Double]), rate.fma_lanes.0 / 2.0)),
+        (
+            Pipe::HalfMma,
+            lanes(count(&[Class::HalfMma]), rate.fma_lanes.0),
+        ),
+        (
+            Pipe::Integer,
+            lanes(count(&[Class::Integer]), rate.alu_lanes.0),
+        ),
+        (
+            Pipe::Special,
+            lanes(count(&[Class::Special]), rate.sfu_lanes.0),
+        ),
+        (
+            Pipe::Double,
+            lanes(count(&[Class::Double]), rate.fma_lanes.0 / 2.0),
+        ),
         (
             Pipe::Tensor,
             count(&[Class::Tensor]) * PRODUCTS_PER_MMA / rate.mma_products.0,

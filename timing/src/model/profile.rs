@@ -55,7 +55,11 @@ impl LaunchProfile {
         }
         let possible = |weight: f64| weight.is_finite() && weight >= 0.0;
         if let Some(&weight) = self.cta_weights.iter().find(|&&w| !possible(w)) {
-            return Err(wrong("cta_weights", weight, "weights are finite and not negative"));
+            return Err(wrong(
+                "cta_weights",
+                weight,
+                "weights are finite and not negative",
+            ));
         }
         let total: f64 = self.cta_weights.iter().sum();
         if !total.is_finite() {

@@ -39,7 +39,11 @@ pub(crate) fn norm(times: impl IntoIterator<Item = f64>) -> f64 {
 pub(crate) fn balanced(demand: Demand, slots: Slots, ctas: usize) -> f64 {
     let resident = ctas.min(slots.sms * slots.ctas_per_sm).max(1) as f64;
     let busy = (ctas.min(slots.sms).max(1)) as f64;
-    norm([demand.shared, demand.one_sm / busy, demand.one_cta / resident])
+    norm([
+        demand.shared,
+        demand.one_sm / busy,
+        demand.one_cta / resident,
+    ])
 }
 
 /// Seconds from the first CTA's start to the last one's end.
@@ -56,7 +60,10 @@ pub(crate) fn run(demand: Demand, slots: Slots, shares: &[f64]) -> f64 {
     let mut resident = 0usize;
     for (slot, queue) in queues.iter().enumerate() {
         if !queue.is_empty() {
-            starting.push(Reverse(Event { at: slots.startup, slot }));
+            starting.push(Reverse(Event {
+                at: slots.startup,
+                slot,
+            }));
             sms[slot % slots.sms].resident += 1;
             resident += 1;
         }
@@ -193,6 +200,8 @@ impl PartialOrd for Event {
 
 impl Ord for Event {
     fn cmp(&self, other: &Self) -> Ordering {
-        self.at.total_cmp(&other.at).then(self.slot.cmp(&other.slot))
+        self.at
+            .total_cmp(&other.at)
+            .then(self.slot.cmp(&other.slot))
     }
 }

@@ -61,12 +61,12 @@ impl<'a> Cubin<'a> {
     /// # Errors
     /// When there is no such kernel, or its section is no such number of instructions.
     pub fn code(&self, entry: &str) -> Result<&'a [u8], TimingError> {
-        let bytes = self
-            .section(&format!("{TEXT}{entry}"))
-            .ok_or_else(|| TimingError::UnknownEntry {
-                entry: entry.to_owned(),
-                available: self.entries().into_iter().take(16).collect(),
-            })?;
+        let bytes =
+            self.section(&format!("{TEXT}{entry}"))
+                .ok_or_else(|| TimingError::UnknownEntry {
+                    entry: entry.to_owned(),
+                    available: self.entries().into_iter().take(16).collect(),
+                })?;
         let instructions = bytes.len() / 16;
         if bytes.len() % 16 != 0 || instructions == 0 || instructions > MAX_INSTRUCTIONS {
             return Err(TimingError::Code {
