@@ -23,24 +23,29 @@ fn rows<'a>(text: &'a str, run: &'a str) -> impl Iterator<Item = (&'a str, u64)>
         let mut fields = row.split('\t');
         let matches = fields.next() == Some(run);
         let (key, count) = (fields.next()?, fields.next()?);
-        matches.then(|| (key, count.parse().unwrap()))
+        matches.then(|| (key, count.parse().expect("a count")))
     })
 }
 
 fn line_counts(text: &str, run: &str) -> LineCounts {
     rows(text, run)
-        .map(|(line, count)| (line.parse().unwrap(), count))
+        .map(|(line, count)| (line.parse().expect("a line"), count))
         .collect()
 }
 
 fn carried(run: &str) -> SassCounts {
-    count_sass(LOOPS, "loops", &line_counts(LOOP_COUNTS, run)).unwrap()
+    count_sass(LOOPS, "loops", &line_counts(LOOP_COUNTS, run)).expect("the fixture decodes")
 }
 
 /// Issued executions of each instruction of `loops`, by index.
 fn issued(run: &str) -> BTreeMap<usize, u64> {
     rows(LOOP_ISSUED, run)
-        .map(|(address, count)| (usize::from_str_radix(address, 16).unwrap() / 16, count))
+        .map(|(address, count)| {
+            (
+                usize::from_str_radix(address, 16).expect("an address") / 16,
+                count,
+            )
+        })
         .collect()
 }
 

@@ -29,13 +29,15 @@ fn listing(entry: &str) -> (Vec<Printed<'static>>, HashMap<&'static str, usize>)
         }
         let (guard, text) = match fields[3].strip_prefix('@') {
             Some(rest) => {
-                let (guard, text) = rest.split_once(' ').unwrap();
+                let (guard, text) = rest
+                    .split_once(' ')
+                    .expect("a guard precedes its instruction");
                 (Some(guard), text.trim_start())
             }
             None => (None, fields[3]),
         };
         printed.push(Printed {
-            line: fields[2].parse().unwrap(),
+            line: fields[2].parse().expect("a line number"),
             guard,
             text,
         });
@@ -44,11 +46,11 @@ fn listing(entry: &str) -> (Vec<Printed<'static>>, HashMap<&'static str, usize>)
 }
 
 fn operation(text: &str) -> &str {
-    let word = text.split([' ', ';']).next().unwrap();
+    let word = text.split([' ', ';']).next().unwrap_or(text);
     if word.starts_with("HFMA2.MMA") {
         "HFMA2.MMA"
     } else {
-        word.split('.').next().unwrap()
+        word.split('.').next().unwrap_or(word)
     }
 }
 

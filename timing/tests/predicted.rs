@@ -11,7 +11,7 @@ use proptest::prelude::*;
 const KV_BYTES: u64 = 4 * 4096 * 8 * 128 * 2 * 2;
 
 fn a100() -> Gpu {
-    Gpu::by_name("a100-sxm4-80gb").unwrap()
+    Gpu::by_name("a100-sxm4-80gb").expect("a built-in GPU")
 }
 
 /// Llama-3-8B decode as a good split-KV kernel runs it: one wave, four stages of copies.
@@ -44,7 +44,9 @@ fn decode() -> LaunchProfile {
 }
 
 fn seconds(gpu: &Gpu, launch: &LaunchProfile) -> f64 {
-    predict(gpu, std::slice::from_ref(launch)).unwrap().seconds
+    predict(gpu, std::slice::from_ref(launch))
+        .expect("a possible launch")
+        .seconds
 }
 
 #[test]
