@@ -3,6 +3,7 @@
 pub mod check;
 pub mod count;
 mod error;
+mod exec;
 mod launch;
 mod lower;
 mod memory;
@@ -28,9 +29,5 @@ pub fn launch(
     launch: &Launch<'_>,
     options: &Options,
 ) -> Result<Report, LaunchError> {
-    let _ = (program, memory, options);
-    Err(LaunchError::UnknownEntry {
-        entry: launch.entry.to_owned(),
-        known: Vec::new(),
-    })
+    exec::launch(program, memory, launch, options)
 }

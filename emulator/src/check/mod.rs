@@ -1,6 +1,11 @@
 //! The checks: which there are, and what they found.
 
 mod finding;
+mod shadow;
+mod sink;
+
+pub(crate) use shadow::{ALL_LANES, ATOMIC, Conflict, Party, Shadow};
+pub(crate) use sink::{Details, Sink, Site};
 
 pub use finding::{Finding, FindingKind, Location};
 

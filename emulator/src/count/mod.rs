@@ -1,9 +1,11 @@
 //! Counters: what a launch executed and moved. They depend on nothing but the kernel and its inputs.
 
 mod kind;
+mod traffic;
 
 pub use kind::InstructionKind;
 use std::collections::BTreeMap;
+pub(crate) use traffic::{phase, sectors, wavefronts};
 
 /// Traffic of one kind to one global allocation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]

@@ -1,0 +1,851 @@
+//! Loads and stores.
+//!
+//! Every access is judged first, for all lanes together where they fall into one allocation; lanes that fail drop out
+//! and read 0. What is left is in bounds and aligned, and moves whole words.
+
+use super::context::{Context, GlobalUse, SharedUse};
+use super::lanes::{lanes, put};
+use super::warp::Warp;
+use crate::check::{Details, FindingKind, Party};
+use crate::count::{sectors, wavefronts};
+use crate::lower::op::{Address, NONE, Reg, Space};
+use crate::memory::{Allocation, CONST_WINDOW, LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW};
+use crate::parse::ast::Ty;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// One load or store instruction.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Shape {
+    pub(super) ty: Ty,
+    pub(super) count: u8,
+    /// Data in 64-bit registers.
+    pub(super) wide: bool,
+    pub(super) regs: [Reg; 4],
+}
+
+impl Shape {
+    pub(super) const fn bytes(self) -> u32 {
+        self.ty.bytes() * self.count as u32
+    }
+}
+
+/// Data of an access: up to four words a lane.
+type Block = [[u32; 32]; 4];
+
+/// Addresses of all lanes.
+#[inline(always)]
+pub(super) fn addresses(warp: &Warp, address: Address) -> [u64; 32] {
+    let offset = i64::from(address.offset);
+    let mut out = [0; 32];
+    if address.wide {
+        let base = &warp.doubles[address.base as usize].0;
+        for lane in 0..32 {
+            out[lane] = base[lane].wrapping_add_signed(offset);
+        }
+    } else {
+        let base = &warp.words[address.base as usize].0;
+        for lane in 0..32 {
+            out[lane] = u64::from(base[lane].wrapping_add(offset as u32));
+        }
+    }
+    out
+}
+
+/// The space a generic address points into.
+const fn space_of(address: u64) -> Space {
+    match address & !0xFFFF_FFFF {
+        SHARED_WINDOW => Space::Shared,
+        LOCAL_WINDOW => Space::Local,
+        PARAM_WINDOW => Space::Param,
+        CONST_WINDOW => Space::Const,
+        _ => Space::Global,
+    }
+}
+
+/// Whether `isspacep` holds.
+pub(super) fn in_space(address: u64, space: Space) -> bool {
+    space_of(address) == space
+}
+
+/// Splits generic addresses by space; calls `f` once for each space with the lanes and their addresses there.
+pub(super) fn by_space(
+    space: Space,
+    addresses: &[u64; 32],
+    mask: u32,
+    mut f: impl FnMut(Space, &[u64; 32], u32),
+) {
+    if space != Space::Generic {
+        f(space, addresses, mask);
+        return;
+    }
+    let mut rest = mask;
+    while rest != 0 {
+        let here = space_of(addresses[rest.trailing_zeros() as usize]);
+        let some = lanes(rest)
+            .filter(|lane| space_of(addresses[*lane]) == here)
+            .fold(0, |mask, lane| mask | 1 << lane);
+        if here == Space::Global {
+            f(here, addresses, some);
+        } else {
+            f(here, &addresses.map(|address| address & 0xFFFF_FFFF), some);
+        }
+        rest &= !some;
+    }
+}
+
+impl Context<'_> {
+    /// Drops misaligned lanes.
+    #[inline(always)]
+    fn aligned(&mut self, warp: u32, pc: u32, addresses: &[u64; 32], mask: u32, bytes: u32) -> u32 {
+        let low = u64::from(bytes - 1);
+        let mut any = 0;
+        for lane in 0..32 {
+            any |= if mask >> lane & 1 != 0 {
+                addresses[lane]
+            } else {
+                0
+            };
+        }
+        if any & low == 0 {
+            return mask;
+        }
+        let bad = lanes(mask)
+            .filter(|lane| addresses[*lane] & low != 0)
+            .fold(0u32, |mask, lane| mask | 1 << lane);
+        if self.checks.alignment {
+            for lane in lanes(bad) {
+                let address = addresses[lane];
+                self.report(FindingKind::Misaligned, warp, lane as u32, pc, || Details {
+                    address: Some(address),
+                    allocation: None,
+                    message: format!(
+                        "address {address:#x} is no multiple of the {bytes} bytes accessed"
+                    ),
+                });
+            }
+        }
+        mask & !bad
+    }
+
+    /// The region that holds an access, by a hint first.
+    #[inline]
+    fn region_at(&mut self, pc: u32, address: u64, bytes: u32) -> Option<u32> {
+        let holds = |index: u32| {
+            let region = self.env.regions.get(index as usize)?;
+            (address >= region.base && address.saturating_add(u64::from(bytes)) <= region.end)
+                .then_some(index)
+        };
+        let hint = self.hints[pc as usize];
+        if let Some(index) = holds(hint) {
+            return Some(index);
+        }
+        let after = self
+            .env
+            .regions
+            .partition_point(|region| region.base <= address);
+        let index = holds(u32::try_from(after.checked_sub(1)?).ok()?)?;
+        self.hints[pc as usize] = index;
+        Some(index)
+    }
+
+    /// Splits lanes by live allocation and calls `f` for each; lanes outside are reported and left out.
+    #[inline(always)]
+    pub(super) fn by_region(
+        &mut self,
+        warp: u32,
+        pc: u32,
+        addresses: &[u64; 32],
+        mask: u32,
+        bytes: u32,
+        mut f: impl FnMut(&mut Self, u32, &Allocation, u32),
+    ) {
+        let env = self.env;
+        let mut rest = self.aligned(warp, pc, addresses, mask, bytes);
+        while rest != 0 {
+            let first = rest.trailing_zeros() as usize;
+            let Some(index) = self.region_at(pc, addresses[first], bytes) else {
+                self.outside(warp, pc, first as u32, addresses[first], bytes);
+                rest &= rest - 1;
+                continue;
+            };
+            let region = &env.regions[index as usize];
+            let (base, last) = (region.base, region.end - u64::from(bytes));
+            let mut inside = 0u32;
+            for lane in 0..32 {
+                inside |= u32::from(addresses[lane] >= base && addresses[lane] <= last) << lane;
+            }
+            inside &= rest;
+            match &region.live {
+                Some(live) => f(self, index, live, inside),
+                None => {
+                    for lane in lanes(inside) {
+                        self.freed(warp, pc, lane as u32, addresses[lane], index);
+                    }
+                }
+            }
+            rest &= !inside;
+        }
+    }
+
+    #[cold]
+    fn outside(&mut self, warp: u32, pc: u32, lane: u32, address: u64, bytes: u32) {
+        if !self.checks.bounds {
+            return;
+        }
+        let env = self.env;
+        let after = env.regions.partition_point(|region| region.base <= address);
+        let below = after
+            .checked_sub(1)
+            .and_then(|index| env.regions.get(index));
+        let above = env.regions.get(after);
+        self.report(FindingKind::OutOfBounds, warp, lane, pc, || {
+            // The nearer neighbour is the likelier culprit.
+            let past = below.map(|region| (address.saturating_sub(region.end), region));
+            let before = above.map(|region| (region.base - address, region));
+            let near = match (past, before) {
+                (Some(past), Some(before)) if before.0 < past.0 => {
+                    Some((before, "before the start"))
+                }
+                (Some(past), _) => Some((past, "past the end")),
+                (None, Some(before)) => Some((before, "before the start")),
+                (None, None) => None,
+            };
+            let place = near.map_or_else(
+                || "in an empty memory".to_owned(),
+                |((distance, region), side)| {
+                    format!(
+                        "{distance} bytes {side} of `{}` ({} bytes)",
+                        region.name,
+                        region.end - region.base
+                    )
+                },
+            );
+            Details {
+                address: Some(address),
+                allocation: near.map(|((_, region), _)| region.name.to_string()),
+                message: format!("{bytes} bytes at {address:#x} lie {place}"),
+            }
+        });
+    }
+
+    #[cold]
+    fn freed(&mut self, warp: u32, pc: u32, lane: u32, address: u64, index: u32) {
+        if !self.checks.bounds {
+            return;
+        }
+        let name = self.env.regions[index as usize].name.clone();
+        self.report(FindingKind::UseAfterFree, warp, lane, pc, || Details {
+            address: Some(address),
+            allocation: Some(name.to_string()),
+            message: format!("{address:#x} is in `{name}`, which was freed"),
+        });
+    }
+
+    /// Whether all lanes read written bytes; reports those that do not.
+    #[inline]
+    pub(super) fn check_written(
+        &mut self,
+        warp: u32,
+        pc: u32,
+        allocation: &Allocation,
+        addresses: &[u64; 32],
+        mask: u32,
+        bytes: u32,
+    ) {
+        let written = allocation.written();
+        let low = u32::MAX >> (32 - bytes);
+        let mut all = u32::MAX;
+        for lane in lanes(mask) {
+            let offset = addresses[lane] - allocation.base;
+            all &= written[(offset / 32) as usize].load(Relaxed) >> (offset % 32);
+        }
+        if all & low == low {
+            return;
+        }
+        for lane in lanes(mask) {
+            let address = addresses[lane];
+            if !allocation.is_written(address - allocation.base, u64::from(bytes)) {
+                let name: &Arc<str> = &allocation.name;
+                let offset = address - allocation.base;
+                self.report(FindingKind::UninitialisedMemory, warp, lane as u32, pc, || Details {
+                    address: Some(address),
+                    allocation: Some(name.to_string()),
+                    message: format!("read of {bytes} bytes at offset {offset} of `{name}` that nothing wrote"),
+                });
+            }
+        }
+    }
+
+    /// Marks the lanes' bytes as written.
+    #[inline]
+    pub(super) fn mark_written(
+        allocation: &Allocation,
+        addresses: &[u64; 32],
+        mask: u32,
+        bytes: u32,
+    ) {
+        let written = allocation.written();
+        let low = u32::MAX >> (32 - bytes);
+        for lane in lanes(mask) {
+            let offset = addresses[lane] - allocation.base;
+            let word = &written[(offset / 32) as usize];
+            let bits = low << (offset % 32);
+            if word.load(Relaxed) & bits != bits {
+                word.fetch_or(bits, Relaxed);
+            }
+        }
+    }
+
+    /// Drops lanes outside shared memory.
+    #[inline(always)]
+    pub(super) fn in_shared(
+        &mut self,
+        warp: u32,
+        pc: u32,
+        addresses: &[u64; 32],
+        mask: u32,
+        bytes: u32,
+    ) -> u32 {
+        let mask = self.aligned(warp, pc, addresses, mask, bytes);
+        let size = u64::from(self.env.shared_bytes);
+        let last = size.saturating_sub(u64::from(bytes));
+        let mut most = 0;
+        for lane in 0..32 {
+            most = most.max(if mask >> lane & 1 != 0 {
+                addresses[lane]
+            } else {
+                0
+            });
+        }
+        if most <= last && size >= u64::from(bytes) {
+            return mask;
+        }
+        self.drop_outside(warp, pc, addresses, mask, bytes, size, "shared memory")
+    }
+
+    #[cold]
+    #[allow(clippy::too_many_arguments)]
+    fn drop_outside(
+        &mut self,
+        warp: u32,
+        pc: u32,
+        addresses: &[u64; 32],
+        mask: u32,
+        bytes: u32,
+        size: u64,
+        space: &'static str,
+    ) -> u32 {
+        let mut kept = 0;
+        for lane in lanes(mask) {
+            let address = addresses[lane];
+            if address
+                .checked_add(u64::from(bytes))
+                .is_some_and(|end| end <= size)
+            {
+                kept |= 1 << lane;
+            } else if self.checks.bounds {
+                self.report(FindingKind::OutOfBounds, warp, lane as u32, pc, || {
+                    Details {
+                        address: Some(address),
+                        allocation: None,
+                        message: format!(
+                            "{bytes} bytes at {address:#x} of {space}, which has {size} bytes"
+                        ),
+                    }
+                });
+            }
+        }
+        kept
+    }
+
+    /// `ld`.
+    pub(super) fn load(
+        &mut self,
+        warp: &mut Warp,
+        mask: u32,
+        space: Space,
+        shape: Shape,
+        address: Address,
+    ) {
+        let addresses = addresses(warp, address);
+        let pc = warp.pc;
+        let mut data: Block = [[0; 32]; 4];
+        by_space(
+            space,
+            &addresses,
+            mask,
+            |space, addresses, mask| match space {
+                Space::Shared => {
+                    self.load_shared(warp.index, pc, addresses, mask, shape.bytes(), &mut data)
+                }
+                Space::Local => {
+                    self.load_local(warp.index, pc, addresses, mask, shape.bytes(), &mut data)
+                }
+                Space::Param => self.load_bytes(
+                    warp.index,
+                    pc,
+                    self.env.params,
+                    addresses,
+                    mask,
+                    shape.bytes(),
+                    &mut data,
+                ),
+                Space::Const => {
+                    self.load_bytes(
+                        warp.index,
+                        pc,
+                        self.env.constants,
+                        addresses,
+                        mask,
+                        shape.bytes(),
+                        &mut data,
+                    );
+                }
+                Space::Global | Space::Generic => {
+                    self.load_global(warp.index, pc, addresses, mask, shape.bytes(), &mut data);
+                }
+            },
+        );
+        distribute(warp, mask, shape, &data);
+    }
+
+    /// `st`.
+    pub(super) fn store(
+        &mut self,
+        warp: &Warp,
+        mask: u32,
+        space: Space,
+        shape: Shape,
+        address: Address,
+    ) {
+        let addresses = addresses(warp, address);
+        let pc = warp.pc;
+        let data = gather(warp, shape);
+        by_space(
+            space,
+            &addresses,
+            mask,
+            |space, addresses, mask| match space {
+                Space::Shared => {
+                    self.store_shared(warp.index, pc, addresses, mask, shape.bytes(), &data)
+                }
+                Space::Local => {
+                    self.store_local(warp.index, pc, addresses, mask, shape.bytes(), &data)
+                }
+                Space::Param | Space::Const => {
+                    self.drop_outside(
+                        warp.index,
+                        pc,
+                        addresses,
+                        mask,
+                        shape.bytes(),
+                        0,
+                        "a read-only space",
+                    );
+                }
+                Space::Global | Space::Generic => {
+                    self.store_global(warp.index, pc, addresses, mask, shape.bytes(), &data)
+                }
+            },
+        );
+    }
+
+    fn load_global(
+        &mut self,
+        warp: u32,
+        pc: u32,
+        addresses: &[u64; 32],
+        mask: u32,
+        bytes: u32,
+        data: &mut Block,
+    ) {
+        self.by_region(
+            warp,
+            pc,
+            addresses,
+            mask,
+            bytes,
+            |context, index, allocation, mask| {
+                if context.count_traffic {
+                    let total = bytes * mask.count_ones();
+                    context.count_global(
+                        pc,
+                        GlobalUse::Load,
+                        index,
+                        sectors(addresses, mask),
+                        total,
+                    );
+                }
+                if context.checks.uninitialised {
+                    context.check_written(warp, pc, allocation, addresses, mask, bytes);
+                }
+                let words = allocation.words();
+                for lane in lanes(mask) {
+                    let offset = addresses[lane] - allocation.base;
+                    let at = (offset / 4) as usize;
+                    if bytes < 4 {
+                        data[0][lane] = words[at].load(Relaxed) >> (8 * (offset % 4));
+                        continue;
+                    }
+                    let count = (bytes / 4) as usize;
+                    for (plane, word) in data.iter_mut().zip(&words[at..at + count]) {
+                        plane[lane] = word.load(Relaxed);
+                    }
+                }
+            },
+        );
+    }
+
+    fn store_global(
+        &mut self,
+        warp: u32,
+        pc: u32,
+        addresses: &[u64; 32],
+        mask: u32,
+        bytes: u32,
+        data: &Block,
+    ) {
+        self.by_region(
+            warp,
+            pc,
+            addresses,
+            mask,
+            bytes,
+            |context, index, allocation, mask| {
+                if context.count_traffic {
+                    let total = bytes * mask.count_ones();
+                    context.count_global(
+                        pc,
+                        GlobalUse::Store,
+                        index,
+                        sectors(addresses, mask),
+                        total,
+                    );
+                }
+                let words = allocation.words();
+                for lane in lanes(mask) {
+                    let offset = addresses[lane] - allocation.base;
+                    if bytes < 4 {
+                        allocation.write(offset, &data[0][lane].to_le_bytes()[..bytes as usize]);
+                        continue;
+                    }
+                    let at = (offset / 4) as usize;
+                    let count = (bytes / 4) as usize;
+                    for (plane, word) in data.iter().zip(&words[at..at + count]) {
+                        word.store(plane[lane], Relaxed);
+                    }
+                }
+                Self::mark_written(allocation, addresses, mask, bytes);
+            },
+        );
+    }
+
+    fn load_shared(
+        &mut self,
+        warp: u32,
+        pc: u32,
+        addresses: &[u64; 32],
+        mask: u32,
+        bytes: u32,
+        data: &mut Block,
+    ) {
+        let mask = self.in_shared(warp, pc, addresses, mask, bytes);
+        if mask == 0 {
+            return;
+        }
+        if self.count_traffic {
+            let (wavefronts, minimum) =
+                wavefronts(&addresses.map(|address| address as u32), mask, bytes);
+            self.count_shared(pc, SharedUse::Load, wavefronts, minimum);
+        }
+        for lane in lanes(mask) {
+            let address = addresses[lane] as usize;
+            let at = address / 4;
+            if self.shadowed {
+                let who = Party {
+                    warp,
+                    lane: lane as u32,
+                };
+                let conflict = if bytes < 4 {
+                    self.shadow.read_bytes(address, bytes as usize, who)
+                } else {
+                    self.shadow.read(at, bytes as usize / 4, who)
+                };
+                if let Some(conflict) = conflict {
+                    self.report_conflict(conflict, who, pc, address as u32, "read");
+                }
+            }
+            if bytes < 4 {
+                data[0][lane] = self.shared[at] >> (8 * (address % 4));
+                continue;
+            }
+            for (plane, word) in data
+                .iter_mut()
+                .zip(&self.shared[at..at + bytes as usize / 4])
+            {
+                plane[lane] = *word;
+            }
+        }
+    }
+
+    fn store_shared(
+        &mut self,
+        warp: u32,
+        pc: u32,
+        addresses: &[u64; 32],
+        mask: u32,
+        bytes: u32,
+        data: &Block,
+    ) {
+        let mask = self.in_shared(warp, pc, addresses, mask, bytes);
+        if mask == 0 {
+            return;
+        }
+        if self.count_traffic {
+            let (wavefronts, minimum) =
+                wavefronts(&addresses.map(|address| address as u32), mask, bytes);
+            self.count_shared(pc, SharedUse::Store, wavefronts, minimum);
+        }
+        for lane in lanes(mask) {
+            let address = addresses[lane] as usize;
+            let at = address / 4;
+            if self.shadowed {
+                let who = Party {
+                    warp,
+                    lane: lane as u32,
+                };
+                let conflict = if bytes < 4 {
+                    self.shadow.write_bytes(address, bytes as usize, who)
+                } else {
+                    self.shadow.write(at, bytes as usize / 4, who, false)
+                };
+                if let Some(conflict) = conflict {
+                    self.report_conflict(conflict, who, pc, address as u32, "write");
+                }
+            }
+            if bytes < 4 {
+                let shift = 8 * (address % 4);
+                let low = (1u32 << (8 * bytes)) - 1;
+                let word = &mut self.shared[at];
+                *word = *word & !(low << shift) | (data[0][lane] & low) << shift;
+                continue;
+            }
+            for (plane, word) in data
+                .iter()
+                .zip(&mut self.shared[at..at + bytes as usize / 4])
+            {
+                *word = plane[lane];
+            }
+        }
+    }
+
+    fn local_start(&self, warp: u32, lane: usize, address: u64) -> usize {
+        (warp as usize * 32 + lane) * self.env.entry.local_bytes as usize + address as usize
+    }
+
+    fn in_local(
+        &mut self,
+        warp: u32,
+        pc: u32,
+        addresses: &[u64; 32],
+        mask: u32,
+        bytes: u32,
+    ) -> u32 {
+        let mask = self.aligned(warp, pc, addresses, mask, bytes);
+        let size = u64::from(self.env.entry.local_bytes);
+        self.drop_outside(warp, pc, addresses, mask, bytes, size, "local memory")
+    }
+
+    fn load_local(
+        &mut self,
+        warp: u32,
+        pc: u32,
+        addresses: &[u64; 32],
+        mask: u32,
+        bytes: u32,
+        data: &mut Block,
+    ) {
+        for lane in lanes(self.in_local(warp, pc, addresses, mask, bytes)) {
+            let start = self.local_start(warp, lane, addresses[lane]);
+            let range = start..start + bytes as usize;
+            if self.checks.uninitialised
+                && !self.local_written[range.clone()]
+                    .iter()
+                    .all(|written| *written)
+            {
+                let address = addresses[lane];
+                self.report(
+                    FindingKind::UninitialisedMemory,
+                    warp,
+                    lane as u32,
+                    pc,
+                    || Details {
+                        address: Some(address),
+                        allocation: None,
+                        message: format!("read of local bytes at {address:#x} that nothing wrote"),
+                    },
+                );
+            }
+            spread(&self.local[range], lane, data);
+        }
+    }
+
+    fn store_local(
+        &mut self,
+        warp: u32,
+        pc: u32,
+        addresses: &[u64; 32],
+        mask: u32,
+        bytes: u32,
+        data: &Block,
+    ) {
+        for lane in lanes(self.in_local(warp, pc, addresses, mask, bytes)) {
+            let start = self.local_start(warp, lane, addresses[lane]);
+            for (i, byte) in self.local[start..start + bytes as usize]
+                .iter_mut()
+                .enumerate()
+            {
+                *byte = (data[i / 4][lane] >> (8 * (i % 4))) as u8;
+            }
+            self.local_written[start..start + bytes as usize].fill(true);
+        }
+    }
+
+    /// Loads from a read-only image: parameters or constants.
+    #[allow(clippy::too_many_arguments)]
+    fn load_bytes(
+        &mut self,
+        warp: u32,
+        pc: u32,
+        image: &[u8],
+        addresses: &[u64; 32],
+        mask: u32,
+        bytes: u32,
+        data: &mut Block,
+    ) {
+        let mask = self.aligned(warp, pc, addresses, mask, bytes);
+        let first = addresses[mask.trailing_zeros() as usize & 31];
+        if mask != 0 && lanes(mask).all(|lane| addresses[lane] == first) {
+            // Nearly every parameter is read by all lanes at one address.
+            if let Some(source) = usize::try_from(first)
+                .ok()
+                .and_then(|start| image.get(start..start + bytes as usize))
+            {
+                spread(source, 0, data);
+                for plane in data {
+                    *plane = [plane[0]; 32];
+                }
+                return;
+            }
+        }
+        let size = image.len() as u64;
+        for lane in lanes(self.drop_outside(
+            warp,
+            pc,
+            addresses,
+            mask,
+            bytes,
+            size,
+            "parameters or constants",
+        )) {
+            let start = addresses[lane] as usize;
+            spread(&image[start..start + bytes as usize], lane, data);
+        }
+    }
+}
+
+/// Bytes of one lane into its words.
+fn spread(source: &[u8], lane: usize, data: &mut Block) {
+    for (i, byte) in source.iter().enumerate() {
+        let plane = &mut data[i / 4][lane];
+        let shift = 8 * (i % 4);
+        *plane = *plane & !(0xFF << shift) | u32::from(*byte) << shift;
+    }
+}
+
+/// Extends a narrow value in a word to 64 bits.
+const fn extend(ty: Ty, word: u32) -> u64 {
+    match ty {
+        Ty::S8 => word as u8 as i8 as i64 as u64,
+        Ty::S16 => word as u16 as i16 as i64 as u64,
+        Ty::S32 => word as i32 as i64 as u64,
+        _ => match ty.bytes() {
+            1 => word as u8 as u64,
+            2 => word as u16 as u64,
+            _ => word as u64,
+        },
+    }
+}
+
+/// Loaded words to the destination registers.
+#[inline]
+fn distribute(warp: &mut Warp, mask: u32, shape: Shape, data: &Block) {
+    let elements = usize::from(shape.count);
+    if shape.ty.bytes() == 4 && !shape.wide {
+        for (reg, plane) in shape.regs.iter().zip(data).take(elements) {
+            if *reg != NONE {
+                put(&mut warp.words[*reg as usize].0, plane, mask);
+            }
+        }
+        return;
+    }
+    let size = shape.ty.bytes();
+    for (element, reg) in shape.regs.iter().enumerate().take(elements) {
+        if *reg == NONE {
+            continue;
+        }
+        let value = |lane: usize| {
+            if size == 8 {
+                return u64::from(data[2 * element][lane])
+                    | u64::from(data[2 * element + 1][lane]) << 32;
+            }
+            let at = element * size as usize;
+            extend(shape.ty, data[at / 4][lane] >> (8 * (at % 4)))
+        };
+        for lane in lanes(mask) {
+            if shape.wide {
+                warp.doubles[*reg as usize].0[lane] = value(lane);
+            } else {
+                warp.words[*reg as usize].0[lane] = value(lane) as u32;
+            }
+        }
+    }
+}
+
+/// Source registers to the words to store.
+#[inline]
+fn gather(warp: &Warp, shape: Shape) -> Block {
+    let mut data: Block = [[0; 32]; 4];
+    let elements = usize::from(shape.count);
+    if shape.ty.bytes() == 4 && !shape.wide {
+        for (reg, plane) in shape.regs.iter().zip(&mut data).take(elements) {
+            *plane = warp.words[*reg as usize].0;
+        }
+        return data;
+    }
+    let size = shape.ty.bytes();
+    for (element, reg) in shape.regs.iter().enumerate().take(elements) {
+        for lane in 0..32 {
+            let value = if shape.wide {
+                warp.doubles[*reg as usize].0[lane]
+            } else {
+                u64::from(warp.words[*reg as usize].0[lane])
+            };
+            if size == 8 {
+                data[2 * element][lane] = value as u32;
+                data[2 * element + 1][lane] = (value >> 32) as u32;
+            } else {
+                let at = element * size as usize;
+                let shift = 8 * (at % 4);
+                let low = if size >= 4 {
+                    u32::MAX
+                } else {
+                    (1 << (8 * size)) - 1
+                };
+                data[at / 4][lane] |= (value as u32 & low) << shift;
+            }
+        }
+    }
+    data
+}
