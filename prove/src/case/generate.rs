@@ -59,6 +59,7 @@ impl Case {
             first_block: spec.first_block,
             stored_blocks,
             table,
+            tail: spec.tail,
         };
         case.q = element::nan(kernel.query.as_kv(), case.row_extent(q_strides));
         fill(&mut case, spec.values, &mut random);

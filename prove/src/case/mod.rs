@@ -93,6 +93,8 @@ pub struct Case {
     pub stored_blocks: u32,
     /// Where the sequences' blocks are.
     pub table: BlockTable,
+    /// What lies past the end of a sequence's entries.
+    pub tail: TailEntries,
 }
 
 impl Case {

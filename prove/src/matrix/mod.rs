@@ -10,7 +10,11 @@
 mod axes;
 mod covering;
 mod tuning;
+mod verify;
 
 pub use axes::{Axis, Cell, GROUPS, KvChoice, axes};
-pub use covering::{CoveringArray, Strength, covering_array};
+pub use covering::{CoveringArray, Strength, UnknownStrength, covering_array};
 pub use tuning::{default_tuning, varied_tuning};
+pub use verify::{
+    MatrixFailure, MatrixFinding, MatrixProgress, MatrixReport, MatrixRequest, RowError, verify_matrix,
+};
