@@ -31,32 +31,15 @@ template <class C> class KvCopy {
 
     // Starts the copies of the tile at `token` into the stage at `stage`; rows from `live` on become zeros.
     __device__ __forceinline__ void start(u32 stage, u32 token, u32 live) {
+        ids_.move_to(token / C::kBlockSize);
         if (live >= C::kTileTokens) {
-            start_tile<false>(stage, token, live);
+            start_full(stage, token);
         } else {
-            start_tile<true>(stage, token, live);
+            start_partial(stage, token, live);
         }
     }
 
   private:
-    template <bool kPartial> __device__ __forceinline__ void start_tile(u32 stage, u32 token, u32 live) {
-        const u32 first_block = token / C::kBlockSize;
-        ids_.move_to(first_block);
-#pragma unroll
-        for (u32 span = 0; span < C::kTileTokens; span += kSpan) {
-            const u32 lane_block = kRows > C::kBlockSize ? row_ / C::kBlockSize : 0;
-            const u32 id = ids_.id(first_block + span / C::kBlockSize + lane_block);
-            u64 k_block = k_.block(id);
-            u64 v_block = v_.block(id);
-            if constexpr (C::kBlockSize > C::kTileTokens) {
-                k_block = k_.row(k_block, token % C::kBlockSize);
-                v_block = v_.row(v_block, token % C::kBlockSize);
-            }
-            start_span<kPartial>(stage, span, k_, k_block, live);
-            start_span<kPartial>(stage + kTileBytes, span, v_, v_block, live);
-        }
-    }
-
     static constexpr u32 kColumns = kChunks % 8 == 0 ? 8 : kChunks % 4 == 0 ? 4 : kChunks % 2 == 0 ? 2 : kChunks;
     static constexpr u32 kRows = kChunks % 2 == 0 ? kWarpSize / kColumns : 4;
     // Rows that one look-up of block ids covers.
@@ -66,24 +49,52 @@ template <class C> class KvCopy {
     // Where one instruction's rows span blocks, a span is one instruction, and each lane looks up its own block.
     static_assert(kRows <= C::kBlockSize || kSpan == kRows);
 
-    template <bool kPartial>
-    __device__ __forceinline__ void start_span(u32 tile, u32 span, const KvRows& rows, u64 block, u32 live) const {
-        if (kColumns * kRows < kWarpSize && row_ >= kRows) return;
+    __device__ __forceinline__ void start_full(u32 stage, u32 token) const {
+#pragma unroll
+        for (u32 span = 0; span < C::kTileTokens; span += kSpan) {
+            const u32 id = ids_.id(token / C::kBlockSize + span / C::kBlockSize + lane_block());
+            const u32 offset = C::kBlockSize > C::kTileTokens ? token % C::kBlockSize : 0;
+            start_span(stage, span, k_, k_.row(k_.block(id), offset));
+            start_span(stage + kTileBytes, span, v_, v_.row(v_.block(id), offset));
+        }
+    }
+
+    __device__ __forceinline__ void start_span(u32 tile, u32 span, const KvRows& rows, u64 first) const {
+        if (idle()) return;
 #pragma unroll
         for (u32 r = 0; r < kSpan; r += kRows) {
-            const u64 global = rows.row(block, r);
-            // Below 8 rows an instruction, successive ones alternate the row bits that the swizzle reads.
-            const u32 flip = ((span + r) & 7 & Swizzled::kMask) * kChunkBytes;
-            const u32 shared = tile + (shared_ ^ flip) + (span + r) * kChunks * kChunkBytes;
+            const u64 global = rows.row(first, r);
+            const u32 shared = tile + shared_row(span + r);
+#pragma unroll
+            for (u32 c = 0; c < kChunks; c += kColumns) copy_chunk_async(shared + c * kChunkBytes, global + c * kChunkBytes);
+        }
+    }
+
+    // Rolled up: an item has at most one partial tile, and unrolled it would double the kernel.
+    __device__ __forceinline__ void start_partial(u32 stage, u32 token, u32 live) const {
+#pragma unroll 1
+        for (u32 r = 0; r < C::kTileTokens; r += kRows) {
+            const u32 id = ids_.id((token + r) / C::kBlockSize + lane_block());
+            if (idle()) continue;
+            const u32 offset = kRows > C::kBlockSize ? 0 : (token + r) % C::kBlockSize;
+            const u64 k = k_.row(k_.block(id), offset);
+            const u64 v = v_.row(v_.block(id), offset);
+            const u32 shared = stage + shared_row(r);
 #pragma unroll
             for (u32 c = 0; c < kChunks; c += kColumns) {
-                if constexpr (kPartial) {
-                    copy_chunk_async_or_zero(shared + c * kChunkBytes, global + c * kChunkBytes, span + r + row_ < live);
-                } else {
-                    copy_chunk_async(shared + c * kChunkBytes, global + c * kChunkBytes);
-                }
+                copy_chunk_async_or_zero(shared + c * kChunkBytes, k + c * kChunkBytes, r + row_ < live);
+                copy_chunk_async_or_zero(shared + kTileBytes + c * kChunkBytes, v + c * kChunkBytes, r + row_ < live);
             }
         }
+    }
+
+    __device__ bool idle() const { return kColumns * kRows < kWarpSize && row_ >= kRows; }
+    // Block of this lane's row, from that of the instruction's first row.
+    __device__ u32 lane_block() const { return kRows > C::kBlockSize ? row_ / C::kBlockSize : 0; }
+    // This lane's chunk in a tile, for the instruction whose rows start at `row`. Below 8 rows an instruction, successive ones
+    // alternate the row bits that the swizzle reads.
+    __device__ u32 shared_row(u32 row) const {
+        return (shared_ ^ (row & 7 & Swizzled::kMask) * kChunkBytes) + row * kChunks * kChunkBytes;
     }
 
     BlockIds ids_;
