@@ -29,11 +29,11 @@ pub mod plan;
 
 pub use attention::{AttentionBackend, AttentionError, Kernels};
 pub use cache::KernelCache;
-pub use device::{Device, DeviceError, LoadError};
 #[cfg(feature = "cuda")]
 pub use device::Cuda;
 #[cfg(feature = "emulated")]
 pub use device::Emulated;
+pub use device::{Device, DeviceError, LoadError};
 pub use plan::{Batch, Plan};
 
 /// The nouns: specs, tunings, images, records, GPUs.

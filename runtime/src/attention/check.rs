@@ -113,11 +113,26 @@ fn check_rows(
     let [tokens, heads, head_dim] = rows.shape();
     // One literal each, so that an error names the field without a string being built per call.
     let [dtype, tokens_field, heads_field, dim] = match name {
-        "query" => ["query.dtype", "query.tokens", "query.heads", "query.head_dim"],
+        "query" => [
+            "query.dtype",
+            "query.tokens",
+            "query.heads",
+            "query.head_dim",
+        ],
         _ => ["out.dtype", "out.tokens", "out.heads", "out.head_dim"],
     };
-    same(dtype, rows.dtype(), spec.query, "use a kernel of that dtype")?;
-    same(dim, head_dim, spec.head_dim, "use a kernel of that head dim")?;
+    same(
+        dtype,
+        rows.dtype(),
+        spec.query,
+        "use a kernel of that dtype",
+    )?;
+    same(
+        dim,
+        head_dim,
+        spec.head_dim,
+        "use a kernel of that head dim",
+    )?;
     same(heads_field, heads, q_heads, "plan with the model's heads")?;
     at_least(
         tokens_field,
@@ -135,13 +150,40 @@ fn check_cache(
     let spec = planned.variant.spec();
     let [blocks, block_size, heads, head_dim] = cache.shape();
     let [dtype, blocks_field, size, heads_field, dim] = match name {
-        "key" => ["key.dtype", "key.blocks", "key.block_size", "key.heads", "key.head_dim"],
-        _ => ["value.dtype", "value.blocks", "value.block_size", "value.heads", "value.head_dim"],
+        "key" => [
+            "key.dtype",
+            "key.blocks",
+            "key.block_size",
+            "key.heads",
+            "key.head_dim",
+        ],
+        _ => [
+            "value.dtype",
+            "value.blocks",
+            "value.block_size",
+            "value.heads",
+            "value.head_dim",
+        ],
     };
     same(dtype, cache.dtype(), spec.kv, "use a kernel of that dtype")?;
-    same(dim, head_dim, spec.head_dim, "use a kernel of that head dim")?;
-    same(size, block_size, spec.block_size, "use a kernel of that block size")?;
-    same(heads_field, heads, planned.kv_heads, "plan with the model's heads")?;
+    same(
+        dim,
+        head_dim,
+        spec.head_dim,
+        "use a kernel of that head dim",
+    )?;
+    same(
+        size,
+        block_size,
+        spec.block_size,
+        "use a kernel of that block size",
+    )?;
+    same(
+        heads_field,
+        heads,
+        planned.kv_heads,
+        "plan with the model's heads",
+    )?;
     at_least(
         blocks_field,
         u64::from(blocks),
@@ -175,8 +217,18 @@ fn check_scales(spec: &KernelSpec, scales: Scales) -> Result<(), AttentionError>
         });
     }
     if !spec.kv.is_scaled() {
-        same("scales.key", scales.key, 1.0, "16-bit caches hold true keys: pass 1")?;
-        same("scales.value", scales.value, 1.0, "16-bit caches hold true values: pass 1")?;
+        same(
+            "scales.key",
+            scales.key,
+            1.0,
+            "16-bit caches hold true keys: pass 1",
+        )?;
+        same(
+            "scales.value",
+            scales.value,
+            1.0,
+            "16-bit caches hold true values: pass 1",
+        )?;
     }
     Ok(())
 }
@@ -229,10 +281,18 @@ fn table_addresses(
         (TablePlace::Planned, None) => return Ok((plan.table, plan.indptr)),
         (TablePlace::Resident, Some(resident)) => resident,
         (TablePlace::Planned, Some(_)) => {
-            return Err(wrong("present", "TablePlace::Planned", "plan with TablePlace::Resident"));
+            return Err(wrong(
+                "present",
+                "TablePlace::Planned",
+                "plan with TablePlace::Resident",
+            ));
         }
         (TablePlace::Resident, None) => {
-            return Err(wrong("absent", "TablePlace::Resident", "pass the table's memory"));
+            return Err(wrong(
+                "absent",
+                "TablePlace::Resident",
+                "pass the table's memory",
+            ));
         }
     };
     let csr = planned.variant.spec().table == TableForm::Csr;

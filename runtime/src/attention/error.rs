@@ -66,7 +66,9 @@ pub enum AttentionError {
     #[error(transparent)]
     Unsupported(#[from] Unsupported),
     /// No kernel of that spec is loaded.
-    #[error("attention: no kernel for {spec} is loaded; load it with Kernels::load or from a cache")]
+    #[error(
+        "attention: no kernel for {spec} is loaded; load it with Kernels::load or from a cache"
+    )]
     NotLoaded {
         /// The spec's slug.
         spec: String,

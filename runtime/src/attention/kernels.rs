@@ -100,11 +100,7 @@ impl<D: Device> Kernels<D> {
     ///
     /// # Errors
     /// When the device cannot run the image.
-    pub fn load(
-        &mut self,
-        variant: &Variant,
-        image: &Image,
-    ) -> Result<(), LoadError> {
+    pub fn load(&mut self, variant: &Variant, image: &Image) -> Result<(), LoadError> {
         for entry in [DECODE_ENTRY, MERGE_ENTRY] {
             if image.entry(entry).is_none() {
                 return Err(LoadError::MissingEntry { entry });

@@ -56,11 +56,7 @@ impl<M: TensorMemory> Rows<M> {
     ///
     /// # Errors
     /// When it does not fit or is not aligned.
-    pub fn contiguous(
-        memory: M,
-        dtype: QueryDtype,
-        shape: [u32; 3],
-    ) -> Result<Self, TensorError> {
+    pub fn contiguous(memory: M, dtype: QueryDtype, shape: [u32; 3]) -> Result<Self, TensorError> {
         let head = i64::from(shape[2]);
         Self::strided(memory, dtype, shape, i64::from(shape[1]) * head, head)
     }
@@ -164,7 +160,9 @@ impl<M: TensorMemory> KvCache<M> {
                 tensor: "kv cache",
                 field: "strides.token",
                 value: i128::from(strides.token),
-                reason: format!("spreads one block over {span} bytes, kernels take offsets below 4 GiB inside a block"),
+                reason: format!(
+                    "spreads one block over {span} bytes, kernels take offsets below 4 GiB inside a block"
+                ),
                 fix: "put the tokens of a block closer together",
             });
         }
@@ -316,7 +314,7 @@ fn check_memory(
     tensor: &'static str,
     needed: u128,
 ) -> Result<(), TensorError> {
-    if memory.address() % ALIGNMENT != 0 {
+    if !memory.address().is_multiple_of(ALIGNMENT) {
         return Err(TensorError {
             tensor,
             field: "address",

@@ -13,7 +13,9 @@ use std::path::PathBuf;
 #[non_exhaustive]
 pub enum CacheError {
     /// No directory is named, and there is no home to put one in.
-    #[error("cache: no directory: none of PAGESMITH_CACHE, XDG_CACHE_HOME and HOME is set to an absolute path; set one, or pass --cache DIR")]
+    #[error(
+        "cache: no directory: none of PAGESMITH_CACHE, XDG_CACHE_HOME and HOME is set to an absolute path; set one, or pass --cache DIR"
+    )]
     NoHome,
     /// The operating system refused.
     #[error("cache: cannot {action} {}: {source}; {fix}", .path.display())]

@@ -62,8 +62,7 @@ fn text<T: Stored>(contents: &T) -> Vec<u8> {
 
 /// Over the compact text, which reads back to the same numbers (serde_json's `float_roundtrip`).
 fn hash<T: Stored>(contents: &T) -> ContentHash {
-    let compact =
-        serde_json::to_vec(contents).expect("a record of strings and numbers serialises");
+    let compact = serde_json::to_vec(contents).expect("a record of strings and numbers serialises");
     ContentHash::of(T::DOMAIN, &[&compact])
 }
 
@@ -119,11 +118,31 @@ pub(super) fn check_record(record: &TuningRecord, gpu: &Gpu) -> Result<(), Probl
     let workload = record.workload;
     let numbers = [
         ("time_us", record.time_us, record.time_us > 0.0),
-        ("roofline_fraction", record.roofline_fraction, record.roofline_fraction >= 0.0),
-        ("proof.max_relative_l2", record.proof.max_relative_l2, record.proof.max_relative_l2 >= 0.0),
-        ("workload.batch", f64::from(workload.batch), workload.batch > 0),
-        ("workload.tokens", f64::from(workload.tokens), workload.tokens > 0),
-        ("workload.kv_heads", f64::from(workload.kv_heads), workload.kv_heads > 0),
+        (
+            "roofline_fraction",
+            record.roofline_fraction,
+            record.roofline_fraction >= 0.0,
+        ),
+        (
+            "proof.max_relative_l2",
+            record.proof.max_relative_l2,
+            record.proof.max_relative_l2 >= 0.0,
+        ),
+        (
+            "workload.batch",
+            f64::from(workload.batch),
+            workload.batch > 0,
+        ),
+        (
+            "workload.tokens",
+            f64::from(workload.tokens),
+            workload.tokens > 0,
+        ),
+        (
+            "workload.kv_heads",
+            f64::from(workload.kv_heads),
+            workload.kv_heads > 0,
+        ),
     ];
     for (field, value, possible) in numbers {
         if !possible || !value.is_finite() {

@@ -131,7 +131,10 @@ impl KernelCache {
         }
         // The image first: a record never names an image that is not there.
         store::write(&self.image_path(&hash), &image.to_bytes())?;
-        store::write(&self.record_path(RECORDS, &record.variant), &format::record(record))
+        store::write(
+            &self.record_path(RECORDS, &record.variant),
+            &format::record(record),
+        )
     }
 
     /// Remembers why a variant was not kept, for as long as it renders to the same source.
@@ -149,7 +152,10 @@ impl KernelCache {
             source,
             exclusion,
         };
-        store::write(&self.record_path(EXCLUDED, variant), &format::excluded(&excluded))
+        store::write(
+            &self.record_path(EXCLUDED, variant),
+            &format::excluded(&excluded),
+        )
     }
 
     /// Why a variant was not kept; `None` when it was not judged, or under another source.
@@ -268,7 +274,8 @@ impl KernelCache {
         let bytes = store::read(&path, store::MAX_IMAGE_BYTES)
             .map_err(problem)?
             .ok_or_else(|| problem(ProblemKind::Missing))?;
-        let image = Image::from_bytes(&bytes).map_err(|error| problem(ProblemKind::Image(error)))?;
+        let image =
+            Image::from_bytes(&bytes).map_err(|error| problem(ProblemKind::Image(error)))?;
         let found = image.hash();
         if found != record.image {
             return Err(problem(ProblemKind::Hash {

@@ -35,7 +35,11 @@ pub fn resolve_root(
     if let Some(explicit) = explicit {
         return Ok(explicit.to_owned());
     }
-    let set = |name| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let set = |name| {
+        variable(name)
+            .filter(|value| !value.is_empty())
+            .map(PathBuf::from)
+    };
     if let Some(own) = set("PAGESMITH_CACHE") {
         return Ok(own);
     }
@@ -69,9 +73,15 @@ mod tests {
         ];
         assert_eq!(root(&all).expect("set"), Path::new("here"));
         assert_eq!(root(&all[1..]).expect("set"), Path::new("/xdg/pagesmith"));
-        assert_eq!(root(&all[2..]).expect("set"), Path::new("/home/.cache/pagesmith"));
+        assert_eq!(
+            root(&all[2..]).expect("set"),
+            Path::new("/home/.cache/pagesmith")
+        );
         let relative = [("XDG_CACHE_HOME", "xdg"), ("HOME", "/home")];
-        assert_eq!(root(&relative).expect("set"), Path::new("/home/.cache/pagesmith"));
+        assert_eq!(
+            root(&relative).expect("set"),
+            Path::new("/home/.cache/pagesmith")
+        );
         let explicit = resolve_root(Some(Path::new("/x")), |_| Some("/y".into()));
         assert_eq!(explicit.expect("explicit"), Path::new("/x"));
     }

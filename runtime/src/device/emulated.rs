@@ -144,14 +144,14 @@ impl Device for Emulated {
     }
 
     fn alloc(&self, name: &str, bytes: u64) -> Result<EmulatedBuffer, DeviceError> {
-        let address =
-            self.memory
-                .alloc(name, bytes.max(SMALLEST))
-                .map_err(|error| DeviceError::OutOfMemory {
-                    name: name.to_owned(),
-                    bytes,
-                    reason: error.to_string(),
-                })?;
+        let address = self
+            .memory
+            .alloc(name, bytes.max(SMALLEST))
+            .map_err(|error| DeviceError::OutOfMemory {
+                name: name.to_owned(),
+                bytes,
+                reason: error.to_string(),
+            })?;
         Ok(EmulatedBuffer {
             memory: Arc::clone(&self.memory),
             address,
@@ -189,12 +189,7 @@ impl Device for Emulated {
             .map_err(memory_error)
     }
 
-    fn fill(
-        &self,
-        to: Region<'_>,
-        value: u8,
-        _stream: &EmulatedStream,
-    ) -> Result<(), DeviceError> {
+    fn fill(&self, to: Region<'_>, value: u8, _stream: &EmulatedStream) -> Result<(), DeviceError> {
         if to.bytes() == 0 {
             return Ok(());
         }
@@ -223,12 +218,13 @@ impl Device for Emulated {
             shared_bytes: config.shared_bytes,
             params,
         };
-        let report = launch(module, &self.memory, &request, &self.options.launch).map_err(|error| {
-            DeviceError::Launch {
-                entry: entry.to_owned(),
-                reason: error.to_string(),
-            }
-        })?;
+        let report =
+            launch(module, &self.memory, &request, &self.options.launch).map_err(|error| {
+                DeviceError::Launch {
+                    entry: entry.to_owned(),
+                    reason: error.to_string(),
+                }
+            })?;
         match (self.options.findings, report.findings.first()) {
             (Findings::Collect, _) => {
                 let mut reports = self.reports.lock().unwrap_or_else(PoisonError::into_inner);

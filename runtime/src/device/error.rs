@@ -9,7 +9,9 @@ use pagesmith_spec::{Arch, ContentHash};
 #[non_exhaustive]
 pub enum DeviceError {
     /// The machine has no NVIDIA driver.
-    #[error("cuda: {library} was not found; install the NVIDIA driver, make it visible to this container (--gpus all), or use the emulated device")]
+    #[error(
+        "cuda: {library} was not found; install the NVIDIA driver, make it visible to this container (--gpus all), or use the emulated device"
+    )]
     NoDriver {
         /// The library that was looked for.
         library: &'static str,
@@ -23,7 +25,9 @@ pub enum DeviceError {
         needed: &'static str,
     },
     /// There is no device of that ordinal.
-    #[error("cuda: device {ordinal} does not exist; the driver shows {count} (CUDA_VISIBLE_DEVICES hides others)")]
+    #[error(
+        "cuda: device {ordinal} does not exist; the driver shows {count} (CUDA_VISIBLE_DEVICES hides others)"
+    )]
     NoDevice {
         /// The ordinal asked for.
         ordinal: usize,
@@ -41,7 +45,9 @@ pub enum DeviceError {
         source: GpuError,
     },
     /// The device has a known name and other numbers: part of a GPU, or another edition.
-    #[error("cuda: device {ordinal} `{name}` has {field} = {found}, {gpu} has {expected}; kernels tuned for one do not suit the other (a MIG slice is not the whole GPU)")]
+    #[error(
+        "cuda: device {ordinal} `{name}` has {field} = {found}, {gpu} has {expected}; kernels tuned for one do not suit the other (a MIG slice is not the whole GPU)"
+    )]
     OtherEdition {
         /// Its ordinal.
         ordinal: usize,

@@ -80,8 +80,12 @@ pub trait Device {
     ///
     /// # Errors
     /// When they do not fit, or the device refuses.
-    fn upload(&self, to: Region<'_>, bytes: &[u8], stream: &Self::Stream)
-    -> Result<(), DeviceError>;
+    fn upload(
+        &self,
+        to: Region<'_>,
+        bytes: &[u8],
+        stream: &Self::Stream,
+    ) -> Result<(), DeviceError>;
 
     /// Waits for `stream`, then copies from the start of `from` until `bytes` is full.
     ///

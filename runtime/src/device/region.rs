@@ -13,7 +13,9 @@ pub struct Region<'m> {
 
 /// A part that does not lie inside its region.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("region: {bytes} bytes at offset {offset} do not lie inside its {available} bytes; allocate more or ask for less")]
+#[error(
+    "region: {bytes} bytes at offset {offset} do not lie inside its {available} bytes; allocate more or ask for less"
+)]
 pub struct RegionError {
     /// Start of the part.
     pub offset: u64,
@@ -84,7 +86,10 @@ mod tests {
     fn a_part_never_leaves_its_region() {
         // SAFETY: never dereferenced.
         let region = unsafe { Region::from_raw(DevicePtr(0x1000), 64) };
-        assert_eq!(region.part(16, 48).map(Region::start), Ok(DevicePtr(0x1010)));
+        assert_eq!(
+            region.part(16, 48).map(Region::start),
+            Ok(DevicePtr(0x1010))
+        );
         for (offset, bytes) in [(0, 65), (65, 0), (64, 1), (u64::MAX, 2), (2, u64::MAX)] {
             assert!(region.part(offset, bytes).is_err(), "{offset} {bytes}");
         }

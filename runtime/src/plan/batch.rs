@@ -316,7 +316,10 @@ mod tests {
     fn a_last_block_that_is_empty_or_overfull_is_refused() {
         for last in [0, -1, 17, i32::MIN] {
             let error = Batch::csr(CACHE, &[0, 1], &[0], &[last]).unwrap_err();
-            assert!(matches!(error, BatchError::LastBlockLen { sequence: 0, .. }), "{error}");
+            assert!(
+                matches!(error, BatchError::LastBlockLen { sequence: 0, .. }),
+                "{error}"
+            );
         }
         // Without blocks there is no last one.
         let batch = Batch::csr(CACHE, &[0, 0, 2], &[5, 6], &[-7, 3]).expect("valid");
@@ -334,7 +337,10 @@ mod tests {
             &[0, -1, 2],
             &[],
         ] {
-            assert!(Batch::csr(CACHE, indptr, &ids, &[1, 1]).is_err(), "{indptr:?}");
+            assert!(
+                Batch::csr(CACHE, indptr, &ids, &[1, 1]).is_err(),
+                "{indptr:?}"
+            );
         }
     }
 
@@ -347,7 +353,10 @@ mod tests {
     #[test]
     fn an_unknown_block_size_is_refused() {
         for block_size in [0, 1, 24, u32::MAX] {
-            let cache = CacheBlocks { block_size, count: 1 };
+            let cache = CacheBlocks {
+                block_size,
+                count: 1,
+            };
             assert!(Batch::dense(cache, &[], &[], 0).is_err(), "{block_size}");
         }
     }
@@ -355,6 +364,9 @@ mod tests {
     #[test]
     fn a_length_that_positions_cannot_express_is_refused() {
         let error = Batch::dense(CACHE, &[1 << 31], &[], 0).unwrap_err();
-        assert!(matches!(error, BatchError::TableShape { .. } | BatchError::TooLong { .. }));
+        assert!(matches!(
+            error,
+            BatchError::TableShape { .. } | BatchError::TooLong { .. }
+        ));
     }
 }

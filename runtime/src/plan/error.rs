@@ -14,7 +14,9 @@ pub enum BatchError {
         value: u32,
     },
     /// The dense table has fewer entries than its rows need.
-    #[error("batch: the table has {entries} entries, {sequences} rows of {row} need more; pass the whole table")]
+    #[error(
+        "batch: the table has {entries} entries, {sequences} rows of {row} need more; pass the whole table"
+    )]
     TableShape {
         /// Rows.
         sequences: usize,
@@ -24,7 +26,9 @@ pub enum BatchError {
         entries: usize,
     },
     /// A sequence needs more blocks than its row holds.
-    #[error("batch: sequence {sequence}: length {length} needs {needed} blocks of {block_size}, its table row has {available}; widen the table or shorten the sequence")]
+    #[error(
+        "batch: sequence {sequence}: length {length} needs {needed} blocks of {block_size}, its table row has {available}; widen the table or shorten the sequence"
+    )]
     LengthBeyondTable {
         /// The sequence.
         sequence: usize,
@@ -46,7 +50,9 @@ pub enum BatchError {
         length: u64,
     },
     /// A live entry that names no block.
-    #[error("batch: sequence {sequence}: block id {value} of entry {entry} is not one of the cache's {count} blocks; the entry is within the sequence's length, so it must name its block")]
+    #[error(
+        "batch: sequence {sequence}: block id {value} of entry {entry} is not one of the cache's {count} blocks; the entry is within the sequence's length, so it must name its block"
+    )]
     BlockId {
         /// The sequence.
         sequence: usize,
@@ -58,7 +64,9 @@ pub enum BatchError {
         count: u32,
     },
     /// A last block that holds no token, or more than a block.
-    #[error("batch: sequence {sequence}: last_block_len = {value} is not within 1..={block_size}; drop the block if it is empty")]
+    #[error(
+        "batch: sequence {sequence}: last_block_len = {value} is not within 1..={block_size}; drop the block if it is empty"
+    )]
     LastBlockLen {
         /// The sequence.
         sequence: usize,
@@ -68,7 +76,9 @@ pub enum BatchError {
         block_size: u32,
     },
     /// `indptr` has not one entry more than there are sequences.
-    #[error("batch: indptr has {found} entries, last_block_len needs {needed}; pass one more than there are sequences")]
+    #[error(
+        "batch: indptr has {found} entries, last_block_len needs {needed}; pass one more than there are sequences"
+    )]
     IndptrLength {
         /// Entries there are.
         found: usize,
@@ -76,7 +86,9 @@ pub enum BatchError {
         needed: usize,
     },
     /// `indptr` does not ascend from 0 to at most the length of `indices`.
-    #[error("batch: indptr[{index}] = {value} {reason}; it must ascend from 0 to at most the length of indices")]
+    #[error(
+        "batch: indptr[{index}] = {value} {reason}; it must ascend from 0 to at most the length of indices"
+    )]
     Indptr {
         /// The entry.
         index: usize,
@@ -92,7 +104,9 @@ pub enum BatchError {
 #[non_exhaustive]
 pub enum PlanError {
     /// The batch's blocks are not the kernel's.
-    #[error("plan: block_size = {batch} in the batch, the kernel's is {kernel}; use the kernel of that block size")]
+    #[error(
+        "plan: block_size = {batch} in the batch, the kernel's is {kernel}; use the kernel of that block size"
+    )]
     BlockSize {
         /// The batch's.
         batch: u32,
@@ -100,7 +114,9 @@ pub enum PlanError {
         kernel: u32,
     },
     /// The batch's table has not the kernel's form.
-    #[error("plan: a {batch} table in the batch, the kernel reads {kernel} ones; use the kernel of that form")]
+    #[error(
+        "plan: a {batch} table in the batch, the kernel reads {kernel} ones; use the kernel of that form"
+    )]
     TableForm {
         /// The batch's.
         batch: TableForm,

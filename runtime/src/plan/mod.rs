@@ -156,21 +156,22 @@ impl Plan {
         });
         self.work.reserve(items as usize);
         for piece in &self.pieces {
-            self.work.extend(head_tiles(kv_heads, group, tuning.head_tile).zip(0..).map(
-                |((kv_head, head_begin), column)| WorkItem {
-                    q_token: piece.seq,
-                    seq: piece.seq,
-                    kv_head,
-                    head_begin,
-                    kv_begin: piece.begin,
-                    kv_end: piece.end,
-                    slot: match piece.slot {
-                        NO_SLOT => NO_SLOT,
-                        slot => slot + column * piece.slot_step,
+            self.work
+                .extend(head_tiles(kv_heads, group, tuning.head_tile).zip(0..).map(
+                    |((kv_head, head_begin), column)| WorkItem {
+                        q_token: piece.seq,
+                        seq: piece.seq,
+                        kv_head,
+                        head_begin,
+                        kv_begin: piece.begin,
+                        kv_end: piece.end,
+                        slot: match piece.slot {
+                            NO_SLOT => NO_SLOT,
+                            slot => slot + column * piece.slot_step,
+                        },
+                        reserved: 0,
                     },
-                    reserved: 0,
-                },
-            ));
+                ));
         }
         self.list_merges(kv_heads, group, tuning.head_tile);
         Ok(())
@@ -193,7 +194,11 @@ impl Plan {
                 seq,
                 begin: at(index),
                 end: at(index + 1),
-                slot: if count > 1 { first_slot + index } else { NO_SLOT },
+                slot: if count > 1 {
+                    first_slot + index
+                } else {
+                    NO_SLOT
+                },
                 slot_step: count,
             }));
         }

@@ -1,0 +1,1 @@
+//! Launches on the emulated device.
