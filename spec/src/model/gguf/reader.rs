@@ -70,7 +70,8 @@ impl<R: Read> Reader<R> {
     /// Reads `length` bytes without keeping them.
     pub(super) fn skip(&mut self, length: u64, reading: &str) -> Result<(), GgufError> {
         self.check_end(length, reading)?;
-        let mut scratch = [0; 4096];
+        // Small: a vocabulary is some 100,000 skips of a few bytes, each of which clears this.
+        let mut scratch = [0; 256];
         let mut left = length;
         while left > 0 {
             let step = left.min(scratch.len() as u64) as usize;
