@@ -30,6 +30,7 @@
 
 pub mod case;
 pub mod matrix;
+pub mod mutate;
 pub mod proof;
 mod random;
 pub mod reference;
