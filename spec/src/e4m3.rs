@@ -86,7 +86,11 @@ mod tests {
         for code in 0..0x7Fu8 {
             let (exponent, mantissa) = (i32::from(code >> 3), i64::from(code & 7));
             // value = units / 512
-            let units = if exponent == 0 { mantissa } else { (8 + mantissa) << (exponent - 1) };
+            let units = if exponent == 0 {
+                mantissa
+            } else {
+                (8 + mantissa) << (exponent - 1)
+            };
             assert_eq!(f64::from(decode(code)), units as f64 / 512.0, "{code:#x}");
         }
     }

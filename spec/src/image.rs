@@ -120,9 +120,7 @@ impl Image {
         let mut bytes = Vec::with_capacity(PREFIX + payload.len());
         bytes.extend_from_slice(MAGIC);
         bytes.extend_from_slice(&FORMAT.to_le_bytes());
-        bytes.extend_from_slice(
-            ContentHash::of("pagesmith-image-1", &[&payload]).as_bytes(),
-        );
+        bytes.extend_from_slice(ContentHash::of("pagesmith-image-1", &[&payload]).as_bytes());
         bytes.extend_from_slice(&payload);
         bytes
     }
@@ -155,11 +153,14 @@ impl Image {
             let (bytes, tail) = rest
                 .split_first_chunk::<8>()
                 .ok_or_else(|| truncated("lengths"))?;
-            *length = usize::try_from(u64::from_le_bytes(*bytes)).map_err(|_| truncated("lengths"))?;
+            *length =
+                usize::try_from(u64::from_le_bytes(*bytes)).map_err(|_| truncated("lengths"))?;
             rest = tail;
         }
         let mut take = |length: usize, field| {
-            let (part, tail) = rest.split_at_checked(length).ok_or_else(|| truncated(field))?;
+            let (part, tail) = rest
+                .split_at_checked(length)
+                .ok_or_else(|| truncated(field))?;
             rest = tail;
             Ok::<_, ImageError>(part)
         };

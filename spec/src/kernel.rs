@@ -186,10 +186,7 @@ impl fmt::Display for KernelSpec {
 
 /// "use 64 or 80", the supported values around `value`, and the whole list.
 fn nearest(value: u32, supported: &[u32]) -> String {
-    let below = supported
-        .iter()
-        .rev()
-        .find(|&&candidate| candidate < value);
+    let below = supported.iter().rev().find(|&&candidate| candidate < value);
     let above = supported.iter().find(|&&candidate| candidate > value);
     let near = match (below, above) {
         (Some(below), Some(above)) => format!("the nearest are {below} and {above}"),
@@ -221,7 +218,12 @@ mod tests {
     #[test]
     fn head_dims_that_peers_get_silently_wrong_are_refused_by_name() {
         for head_dim in [0, 1, 63, 72, 136, 512, u32::MAX] {
-            let error = KernelSpec { head_dim, ..llama() }.check().unwrap_err();
+            let error = KernelSpec {
+                head_dim,
+                ..llama()
+            }
+            .check()
+            .unwrap_err();
             assert_eq!(error.field, "head_dim");
             assert!(error.to_string().contains(&head_dim.to_string()), "{error}");
         }
@@ -259,13 +261,34 @@ mod tests {
     fn specs_that_differ_in_any_one_field_never_share_a_hash() {
         let base = llama();
         let others = [
-            KernelSpec { head_dim: 64, ..base.clone() },
-            KernelSpec { group: 8, ..base.clone() },
-            KernelSpec { block_size: 32, ..base.clone() },
-            KernelSpec { query: QueryDtype::F16, ..base.clone() },
-            KernelSpec { kv: KvDtype::Bf16, ..base.clone() },
-            KernelSpec { table: TableForm::Csr, ..base.clone() },
-            KernelSpec { lse: Lse::Written, ..base.clone() },
+            KernelSpec {
+                head_dim: 64,
+                ..base.clone()
+            },
+            KernelSpec {
+                group: 8,
+                ..base.clone()
+            },
+            KernelSpec {
+                block_size: 32,
+                ..base.clone()
+            },
+            KernelSpec {
+                query: QueryDtype::F16,
+                ..base.clone()
+            },
+            KernelSpec {
+                kv: KvDtype::Bf16,
+                ..base.clone()
+            },
+            KernelSpec {
+                table: TableForm::Csr,
+                ..base.clone()
+            },
+            KernelSpec {
+                lse: Lse::Written,
+                ..base.clone()
+            },
         ];
         for other in &others {
             assert_ne!(base.hash(), other.hash(), "{other}");

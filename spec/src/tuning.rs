@@ -95,7 +95,9 @@ pub enum Exclusion {
         limit: u32,
     },
     /// The live state does not fit the registers that the promised occupancy leaves.
-    #[error("about {needed} live registers a thread exceed the {limit} that {ctas} CTAs of {warps} warps leave")]
+    #[error(
+        "about {needed} live registers a thread exceed the {limit} that {ctas} CTAs of {warps} warps leave"
+    )]
     Registers {
         /// Estimated need.
         needed: u32,
@@ -440,12 +442,24 @@ mod tests {
             ctas_per_sm: 1,
         };
         let others = [
-            Tuning { engine: Engine::Simt, ..base },
+            Tuning {
+                engine: Engine::Simt,
+                ..base
+            },
             Tuning { warps: 8, ..base },
-            Tuning { tile_tokens: 32, ..base },
+            Tuning {
+                tile_tokens: 32,
+                ..base
+            },
             Tuning { stages: 3, ..base },
-            Tuning { head_tile: 16, ..base },
-            Tuning { ctas_per_sm: 2, ..base },
+            Tuning {
+                head_tile: 16,
+                ..base
+            },
+            Tuning {
+                ctas_per_sm: 2,
+                ..base
+            },
         ];
         for other in others {
             assert_ne!(base.hash(), other.hash(), "{other}");

@@ -38,10 +38,7 @@ impl Variant {
     pub fn hash(&self) -> ContentHash {
         ContentHash::of(
             "pagesmith-variant-1",
-            &[
-                self.spec.hash().as_bytes(),
-                self.tuning.hash().as_bytes(),
-            ],
+            &[self.spec.hash().as_bytes(), self.tuning.hash().as_bytes()],
         )
     }
 

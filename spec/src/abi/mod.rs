@@ -1,12 +1,12 @@
-//! What a launch passes to a kernel, declared once: [`kernel_params!`] makes the Rust struct and the
+//! What a launch passes to a kernel, declared once: `kernel_params!` makes the Rust struct and the
 //! CUDA text from the same tokens, and the CUDA text asserts the size and every offset.
 
 mod decode;
 mod params;
 
 pub use decode::{DecodeParams, MergeItem, MergeParams, NO_SLOT, WorkItem};
-pub use params::{DevicePtr, Field, KernelParams, ParamType};
 pub(crate) use params::kernel_params;
+pub use params::{DevicePtr, Field, KernelParams, ParamType};
 
 use crate::ContentHash;
 
