@@ -9,7 +9,7 @@ use pagesmith_spec::{
 };
 use std::hint::black_box;
 
-/// Llama-3-8B's decode over an fp8 cache.
+/// Llama-3-8B's decode.
 fn variant(engine: Engine) -> Variant {
     let spec = KernelSpec {
         operation: Operation::Decode,

@@ -1,13 +1,13 @@
 //! What each kernel of a CUBIN takes of a multiprocessor, read from its ELF sections.
 //!
-//! NVIDIA does not document them. What is read here was established by comparing with `ptxas -v` for NVRTC
-//! 12.9 and 13.0, and a test compares again:
+//! NVIDIA does not document them. What is read here was established by comparing with `ptxas -v` for sm_80 and sm_90
+//! in NVRTC 12.9 and 13.0, and a test compares again:
 //!
 //! | resource | where |
 //! | --- | --- |
 //! | registers | `.nv.info`, attribute 0x2f (symbol, count) |
 //! | stack | `.nv.info`, attribute 0x12 (symbol, bytes), with callees |
-//! | static shared memory | size of `.nv.shared.<kernel>` |
+//! | static shared memory | size of `.nv.shared.<kernel>`, less the system's 1 KiB where the file counts it |
 //! | barriers | `.nv.info.<kernel>`, attribute 0x4c (13.x); `.text.<kernel>` sh_flags bits 20..27 (12.x) |
 //! | spill instructions | `.nv.info.<kernel>`, attribute 0x55, 12 bytes each |
 
@@ -15,6 +15,9 @@ use object::elf::{EM_CUDA, FileHeader64, SHT_SYMTAB};
 use object::read::elf::{FileHeader, SectionHeader, Sym};
 use object::{Endianness, SymbolIndex};
 use std::collections::BTreeMap;
+
+/// Shared memory that the system reserves of each CTA since compute capability 8.0.
+const SYSTEM_SHARED_BYTES: u32 = 1024;
 
 /// One kernel's resources as its ELF tells them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -25,7 +28,7 @@ pub struct CubinKernel {
     pub registers: u32,
     /// Bytes of stack a thread, callees included.
     pub stack_bytes: u32,
-    /// Bytes of static shared memory a CTA.
+    /// Bytes of static shared memory a CTA, the system's reserve excluded.
     pub shared_bytes: u32,
     /// Named barriers.
     pub barriers: u32,
@@ -86,23 +89,25 @@ pub fn kernels(cubin: &[u8]) -> Result<Vec<CubinKernel>, CubinError> {
     let sections = header.sections(endian, cubin).map_err(elf)?;
     let symbols = sections.symbols(endian, cubin, SHT_SYMTAB).map_err(elf)?;
 
-    let mut kernels = BTreeMap::<String, CubinKernel>::new();
-    let mut registers = BTreeMap::<String, u32>::new();
-    let mut stacks = BTreeMap::<String, u32>::new();
+    // Only a text section makes a kernel: other sections may be named after other things.
+    let mut barriers_in_flags = BTreeMap::new();
+    let mut shared = BTreeMap::new();
+    let mut own = BTreeMap::new();
+    let mut registers = BTreeMap::new();
+    let mut stacks = BTreeMap::new();
     for section in sections.iter() {
         let name = sections.section_name(endian, section).map_err(elf)?;
         let name = String::from_utf8_lossy(name);
         if let Some(kernel) = name.strip_prefix(".text.") {
             let flags = section.sh_flags(endian).0;
-            let entry = entry(&mut kernels, kernel);
-            entry.barriers = entry.barriers.max((flags >> 20 & 0x7f) as u32);
+            barriers_in_flags.insert(kernel.to_owned(), (flags >> 20 & 0x7f) as u32);
         } else if let Some(kernel) = name.strip_prefix(".nv.shared.") {
             let bytes = section.sh_size(endian);
-            entry(&mut kernels, kernel).shared_bytes =
-                u32::try_from(bytes).map_err(|_| CubinError::Size {
-                    section: name.clone().into_owned(),
-                    bytes,
-                })?;
+            let bytes = u32::try_from(bytes).map_err(|_| CubinError::Size {
+                section: name.clone().into_owned(),
+                bytes,
+            })?;
+            shared.insert(kernel.to_owned(), bytes);
         } else if name == ".nv.info" {
             let data = section.data(endian, cubin).map_err(elf)?;
             for attribute in attributes(&name, data) {
@@ -121,45 +126,48 @@ pub fn kernels(cubin: &[u8]) -> Result<Vec<CubinKernel>, CubinError> {
             }
         } else if let Some(kernel) = name.strip_prefix(".nv.info.") {
             let data = section.data(endian, cubin).map_err(elf)?;
-            let entry = entry(&mut kernels, kernel);
-            for attribute in attributes(&name, data) {
-                let attribute = attribute?;
-                match attribute.code {
-                    code::BARRIERS => entry.barriers = entry.barriers.max(attribute.inline.into()),
-                    code::SPILLS => {
-                        // 16-bit sizes: the quotient fits.
-                        entry.spill_instructions += (attribute.payload.len() / 12) as u32;
-                    }
-                    _ => {}
-                }
-            }
+            own.insert(kernel.to_owned(), own_attributes(&name, data)?);
         }
     }
-    kernels
-        .into_values()
-        .map(|mut kernel| {
-            kernel.registers =
-                *registers
-                    .get(&kernel.name)
-                    .ok_or_else(|| CubinError::NoRegisters {
-                        name: kernel.name.clone(),
-                    })?;
-            kernel.stack_bytes = stacks.get(&kernel.name).copied().unwrap_or(0);
-            Ok(kernel)
+    // Since sm_90 a CUBIN has this section, and every kernel's own counts what the system reserves of each
+    // CTA. `ptxas -v` and the occupancy calculation do not count it as the kernel's.
+    let reserved = if shared.contains_key("reserved.0") {
+        SYSTEM_SHARED_BYTES
+    } else {
+        0
+    };
+    let of = |map: &BTreeMap<String, u32>, name: &str| map.get(name).copied().unwrap_or(0);
+    barriers_in_flags
+        .iter()
+        .map(|(name, in_flags)| {
+            let (barriers, spill_instructions) = own.get(name).copied().unwrap_or_default();
+            Ok(CubinKernel {
+                registers: *registers
+                    .get(name)
+                    .ok_or_else(|| CubinError::NoRegisters { name: name.clone() })?,
+                stack_bytes: of(&stacks, name),
+                shared_bytes: of(&shared, name).saturating_sub(reserved),
+                barriers: barriers.max(*in_flags),
+                spill_instructions,
+                name: name.clone(),
+            })
         })
         .collect()
 }
 
-fn entry<'map>(
-    kernels: &'map mut BTreeMap<String, CubinKernel>,
-    name: &str,
-) -> &'map mut CubinKernel {
-    kernels
-        .entry(name.to_owned())
-        .or_insert_with(|| CubinKernel {
-            name: name.to_owned(),
-            ..CubinKernel::default()
-        })
+/// Barriers and spill instructions in a kernel's own list.
+fn own_attributes(section: &str, data: &[u8]) -> Result<(u32, u32), CubinError> {
+    let (mut barriers, mut spills) = (0, 0);
+    for attribute in attributes(section, data) {
+        let attribute = attribute?;
+        match attribute.code {
+            code::BARRIERS => barriers = u32::from(attribute.inline),
+            // A payload's length has 16 bits: the quotient fits, and so does the sum over a file.
+            code::SPILLS => spills += (attribute.payload.len() / 12) as u32,
+            _ => {}
+        }
+    }
+    Ok((barriers, spills))
 }
 
 /// Codes of `.nv.info` attributes, as `cuobjdump -elf` numbers them.

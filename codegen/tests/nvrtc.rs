@@ -5,7 +5,8 @@ mod common;
 
 use common::compiler;
 use pagesmith_codegen::{CompileError, Compiler, Header, LoadError, Search, Source, cubin};
-use pagesmith_spec::Arch;
+use pagesmith_spec::{Arch, Resources};
+use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 
@@ -62,6 +63,16 @@ fn varied() -> Source {
     source(VARIED, &VARIED_ENTRIES, &[])
 }
 
+/// What ptxas's log says about one kernel.
+fn paragraph<'log>(log: &'log str, name: &str) -> &'log str {
+    let start = log.find(&format!("entry function '{name}'")).unwrap();
+    let paragraph = &log[start..];
+    let end = paragraph[1..]
+        .find("Compiling entry")
+        .map_or(paragraph.len(), |end| end + 1);
+    &paragraph[..end]
+}
+
 /// The number before `unit` in a paragraph of ptxas's log.
 fn said(paragraph: &str, unit: &str) -> u32 {
     paragraph
@@ -72,45 +83,34 @@ fn said(paragraph: &str, unit: &str) -> u32 {
 
 #[test]
 fn resources_in_the_elf_are_those_that_ptxas_reports() {
-    let compiled = compiler().compile(&varied(), Arch::SM_80).unwrap();
-    let kernels = cubin::kernels(&compiled.image.cubin).unwrap();
-    assert_eq!(compiled.image.header.entries.len(), VARIED_ENTRIES.len());
-    for name in VARIED_ENTRIES {
-        let start = compiled
-            .log
-            .find(&format!("entry function '{name}'"))
-            .unwrap();
-        let paragraph = &compiled.log[start..];
-        let paragraph = &paragraph[..paragraph.find("Compile time").unwrap_or(paragraph.len())];
-        let resources = compiled.image.entry(name).unwrap().resources;
-        assert_eq!(resources.registers, said(paragraph, " registers"), "{name}");
-        assert_eq!(resources.barriers, said(paragraph, " barriers"), "{name}");
-        assert_eq!(
-            resources.shared_bytes,
-            said(paragraph, " bytes smem"),
-            "{name}"
-        );
-        assert_eq!(
-            resources.stack_bytes,
-            said(paragraph, " bytes stack frame"),
-            "{name}"
-        );
-        let spilled =
-            said(paragraph, " bytes spill stores") + said(paragraph, " bytes spill loads");
-        assert_eq!(resources.spill_bytes, spilled, "{name}");
-        let kernel = kernels.iter().find(|kernel| kernel.name == name).unwrap();
-        assert_eq!(
-            kernel.spill_instructions > 0,
-            spilled > 0,
-            "{name}: {kernel:?}"
-        );
+    let compiler = compiler();
+    for arch in Arch::ALL {
+        let compiled = compiler.compile(&varied(), arch).unwrap();
+        let kernels = cubin::kernels(&compiled.image.cubin).unwrap();
+        assert_eq!(compiled.image.header.entries.len(), VARIED_ENTRIES.len());
+        for name in VARIED_ENTRIES {
+            let paragraph = paragraph(&compiled.log, name);
+            let resources = compiled.image.entry(name).unwrap().resources;
+            let spilled =
+                said(paragraph, " bytes spill stores") + said(paragraph, " bytes spill loads");
+            let reported = Resources {
+                registers: said(paragraph, " registers"),
+                spill_bytes: spilled,
+                stack_bytes: said(paragraph, " bytes stack frame"),
+                shared_bytes: said(paragraph, " bytes smem"),
+                barriers: said(paragraph, " barriers"),
+            };
+            assert_eq!(resources, reported, "{name} on {arch}: {paragraph}");
+            let kernel = kernels.iter().find(|kernel| kernel.name == name).unwrap();
+            assert_eq!(kernel.spill_instructions > 0, spilled > 0, "{kernel:?}");
+        }
+        // The comparison above is worth something only where the numbers differ from nothing.
+        let of = |name| compiled.image.entry(name).unwrap().resources;
+        assert!(of("spilling").spill_bytes > 0);
+        assert_eq!(of("shared").shared_bytes, 4096);
+        assert_eq!(of("indexed").barriers, 4);
+        assert!(of("indexed").stack_bytes >= 160);
     }
-    // The comparison above is worth something only where the numbers differ from nothing.
-    let of = |name| compiled.image.entry(name).unwrap().resources;
-    assert!(of("spilling").spill_bytes > 0);
-    assert_eq!(of("shared").shared_bytes, 4096);
-    assert_eq!(of("indexed").barriers, 4);
-    assert!(of("indexed").stack_bytes >= 160);
 }
 
 #[test]
@@ -130,30 +130,55 @@ fn an_image_names_its_compiler_its_abi_and_its_source() {
     assert_eq!(image.header.source, varied().hash(Arch::SM_80));
 }
 
+/// The hash of the image that another process compiles in `folder`, with `vars` in its environment.
+fn hash_of_another_process(folder: &Path, vars: &[(&str, &Path)]) -> String {
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args([
+            "--exact",
+            "compile_for_another_process",
+            "--ignored",
+            "--nocapture",
+        ])
+        .current_dir(folder)
+        .envs(vars.iter().copied())
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let hash = text.lines().find_map(|line| line.split_once("image="));
+    hash.unwrap_or_else(|| panic!("{text}{}", String::from_utf8_lossy(&output.stderr)))
+        .1
+        .to_owned()
+}
+
 #[test]
 fn two_working_directories_give_the_same_bytes() {
     let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
-    let hashes = folders.map(|folder| {
-        let output = Command::new(std::env::current_exe().unwrap())
-            .args([
-                "--exact",
-                "compile_for_another_process",
-                "--ignored",
-                "--nocapture",
-            ])
-            .current_dir(folder.path())
-            .output()
-            .unwrap();
-        let text = String::from_utf8(output.stdout).unwrap();
-        let hash = text.lines().find_map(|line| line.split_once("image="));
-        hash.unwrap_or_else(|| panic!("{text}")).1.to_owned()
-    });
+    let hashes = folders.map(|folder| hash_of_another_process(folder.path(), &[]));
     assert_eq!(hashes[0], hashes[1]);
 }
 
-/// Not a test of its own: prints the hash of the PTX and CUBIN that this working directory gives.
 #[test]
-#[ignore = "run in a chosen working directory by two_working_directories_give_the_same_bytes"]
+#[cfg(target_os = "linux")]
+fn another_library_on_the_loaders_path_does_not_win_over_the_chosen_one() {
+    let chosen = compiler().toolchain().clone();
+    let folder = tempfile::tempdir().unwrap();
+    // A library that loads and has none of the functions: by bare name, this is what the loader finds.
+    for name in ["libnvrtc.so", "libnvrtc.so.13", "libnvrtc.so.12"] {
+        std::os::unix::fs::symlink(&chosen.builtins, folder.path().join(name)).unwrap();
+    }
+    let vars = [
+        ("PAGESMITH_NVRTC", chosen.library.as_path()),
+        ("LD_LIBRARY_PATH", folder.path()),
+    ];
+    assert_eq!(
+        hash_of_another_process(folder.path(), &vars),
+        hash_of_another_process(folder.path(), &vars[..1])
+    );
+}
+
+/// Not a test of its own: prints the hash of the PTX and CUBIN that this process gives.
+#[test]
+#[ignore = "a process of its own, started by other tests"]
 fn compile_for_another_process() {
     let header = "#line 1 \"/pagesmith/device/twice.cuh\"\n#pragma once\nfloat twice(float x) { return 2.f * x; }\n";
     let body = "#include \"pagesmith/twice.cuh\"\nextern \"C\" __global__ void k(float* o) { o[0] = twice(o[1]); }\n";

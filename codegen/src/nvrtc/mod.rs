@@ -5,6 +5,7 @@
 //!    └──provision (binaries only)──^
 //! ```
 
+mod ask;
 mod compiler;
 mod diagnostic;
 mod library;

@@ -1,10 +1,10 @@
 //! Finding NVRTC on this machine: cheap places first, one after the other, nothing loaded.
 
+use super::ask::{loader_cache, site_packages};
 use super::place::{Miss, Origin, Toolchain, look_at, look_below};
 use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 /// Where to look for NVRTC: a snapshot of the variables that decide it.
 ///
@@ -283,50 +283,6 @@ const ORDER: [Origin; 6] = [
     Origin::SitePackages,
     Origin::DataDir,
 ];
-
-/// The folders of every NVRTC that `ldconfig -p` lists.
-fn loader_cache(ldconfig: &Path) -> Vec<PathBuf> {
-    let listing = Command::new(ldconfig)
-        .arg("-p")
-        .stdin(Stdio::null())
-        .output();
-    let mut folders = Vec::new();
-    if let Ok(output) = listing {
-        for line in String::from_utf8_lossy(&output.stdout).lines() {
-            if let Some((name, path)) = line.split_once("=>")
-                && name.trim_start().starts_with("libnvrtc.so")
-                && let Some(folder) = Path::new(path.trim()).parent()
-                && !folders.iter().any(|known| known == folder)
-            {
-                folders.push(folder.to_owned());
-            }
-        }
-    }
-    folders
-}
-
-fn site_packages(python: &Path) -> Result<Vec<PathBuf>, String> {
-    // `site.getsitepackages` is missing in old virtual environments, `sysconfig` is always there.
-    const SCRIPT: &str = "import site, sysconfig
-folders = [sysconfig.get_path('platlib'), sysconfig.get_path('purelib')]
-folders += getattr(site, 'getsitepackages', list)()
-folders += [site.getusersitepackages()]
-print('\\n'.join(folders))";
-    let output = Command::new(python)
-        .args(["-c", SCRIPT])
-        .stdin(Stdio::null())
-        .output()
-        .map_err(|error| error.to_string())?;
-    if !output.status.success() {
-        let stderr = String::from_utf8_lossy(&output.stderr);
-        return Err(stderr.lines().last().unwrap_or("it failed").to_owned());
-    }
-    Ok(String::from_utf8_lossy(&output.stdout)
-        .lines()
-        .filter(|line| !line.is_empty())
-        .map(PathBuf::from)
-        .collect())
-}
 
 #[cfg(test)]
 mod tests {
