@@ -1,5 +1,7 @@
 //! The embedded templates, rendered and compiled.
 
+#![allow(clippy::unwrap_used, reason = "a test stops where its setting fails")]
+
 mod common;
 
 use common::compiler;

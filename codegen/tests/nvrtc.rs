@@ -1,6 +1,8 @@
 //! Compiling with a real NVRTC: what an image holds, how errors are shown, and that nothing but the source
 //! decides the bytes.
 
+#![allow(clippy::unwrap_used, reason = "a test stops where its setting fails")]
+
 mod common;
 
 use common::compiler;

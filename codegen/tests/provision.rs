@@ -1,6 +1,7 @@
 //! Installing NVRTC, with stand-ins for `python3` and `ldconfig`, so that nothing is downloaded and this
 //! machine's own NVRTC is not found.
 
+#![allow(clippy::unwrap_used, reason = "a test stops where its setting fails")]
 #![cfg(target_os = "linux")]
 
 use pagesmith_codegen::{

@@ -73,10 +73,7 @@ mod tests {
 
     #[test]
     fn a_tool_that_is_missing_or_fails_is_told() {
-        assert_eq!(
-            loader_cache(Path::new("/nowhere/ldconfig")),
-            [PathBuf::new(); 0]
-        );
+        assert!(loader_cache(Path::new("/nowhere/ldconfig")).is_empty());
         assert!(site_packages(Path::new("/nowhere/python3")).is_err());
         assert!(site_packages(Path::new("/bin/false")).is_err());
     }
