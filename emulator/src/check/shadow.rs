@@ -422,6 +422,17 @@ impl Shadow {
         found
     }
 
+    /// An atomic update of whole words.
+    pub(crate) fn update(&mut self, word: usize, count: usize, warp: u32) -> Option<Conflict> {
+        let unwritten = (word..word + count).any(|at| self.writers[at] == 0);
+        let conflict = self.write(word, count, Party { warp, lane: ATOMIC }, false);
+        if unwritten {
+            Some(Conflict::Uninitialised)
+        } else {
+            conflict
+        }
+    }
+
     /// The copy that `who` issued to these words has arrived: from now on it is a write of that thread.
     #[inline]
     pub(crate) fn land(&mut self, word: usize, count: usize, who: Party) {
@@ -572,8 +583,9 @@ mod tests {
         let mut s = shadow();
         s.write(0, 1, who(0, 0), false);
         s.barrier(0b1111, 0b1111);
-        assert_eq!(s.write(0, 1, who(0, ATOMIC), false), None);
-        assert_eq!(s.write(0, 1, who(1, ATOMIC), false), None);
+        assert_eq!(s.update(0, 1, 0), None);
+        assert_eq!(s.update(0, 1, 1), None);
+        assert_eq!(s.update(8, 1, 1), Some(Conflict::Uninitialised));
         assert!(s.read(0, 1, who(2, 0)).is_some());
     }
 

@@ -1,6 +1,5 @@
 //! What the warps of a block share, and the means to report faults.
 
-use super::lanes::Words;
 use super::warp::Geometry;
 use crate::check::{Conflict, Details, FindingKind, Party, Shadow, Sink, Site};
 use crate::count::{AllocationTraffic, SharedTraffic};
@@ -77,7 +76,6 @@ pub(super) struct Context<'a> {
     pub(super) budget: u64,
     /// Nothing of the block runs any more.
     pub(super) aborted: bool,
-    pub(super) scratch: Words,
 }
 
 impl<'a> Context<'a> {
@@ -115,7 +113,6 @@ impl<'a> Context<'a> {
             sink: Sink::new(env.options.finding_limit),
             budget: 0,
             aborted: false,
-            scratch: Words::ZERO,
         }
     }
 

@@ -97,16 +97,7 @@ fn track(context: &mut Context<'_>, warp: &mut Warp, inst: &Inst, mask: u32) {
         unwritten |= warp.active & !marks[File::Pred as usize][guard as usize];
     }
     // A move or selection passes a value on without using it; compilers emit them for values that no path needs.
-    let copies = matches!(
-        op,
-        Op::Unary32 {
-            op: crate::lower::op::Unary32::Mov,
-            ..
-        } | Op::Unary64 {
-            op: crate::lower::op::Unary64::Mov,
-            ..
-        } | Op::PredMov { .. }
-    );
+    let copies = crate::lower::copies(&op);
     let mut passed = u32::MAX;
     op.visit(&mut |file, reg, access| {
         let mark = &mut marks[file as usize][*reg as usize];

@@ -879,7 +879,7 @@ impl Lowerer<'_> {
             _ => None,
         });
         let source = types(i).next_back().unwrap_or(Ty::U32);
-        let mut value = |lowerer: &mut Self, operand| lowerer.typed(operand, source, i);
+        let value = |lowerer: &mut Self, operand| lowerer.typed(operand, source, i);
         let ftz = i.has("ftz");
         if &*i.opcode[0] == "set" {
             let Some(to @ (Ty::U32 | Ty::S32 | Ty::F32)) = types(i).next() else {

@@ -13,5 +13,6 @@ mod operand;
 mod scope;
 mod warp;
 
-pub(crate) use entry::{Entry, Line, Special, SpecialKind};
+pub(crate) use entry::{Entry, SpecialKind};
+pub(crate) use flow::copies;
 pub(crate) use function::lower_module;
