@@ -172,7 +172,8 @@ fn a_damaged_or_missing_image_is_named_and_heals_when_it_is_put_again() {
     let mut flipped = bytes.clone();
     *flipped.last_mut().expect("not empty") ^= 1;
     let other = image(&variants()[1]).to_bytes();
-    let cases: [(&[u8], fn(&ProblemKind) -> bool); 4] = [
+    type Expected = fn(&ProblemKind) -> bool;
+    let cases: [(&[u8], Expected); 4] = [
         (&bytes[..bytes.len() / 2], |kind| {
             matches!(kind, ProblemKind::Image(_))
         }),
@@ -226,7 +227,8 @@ fn records_that_do_not_belong_here_are_refused_when_put() {
     let [variant, other, _] = variants();
     let image = image(&variant);
     let good = record(&variant, &image, 1.0);
-    let changes: [(&str, fn(&mut TuningRecord)); 6] = [
+    type Change = fn(&mut TuningRecord);
+    let changes: [(&str, Change); 6] = [
         ("another GPU's time", |r| {
             r.provenance = common::modelled("h200")
         }),

@@ -5,7 +5,7 @@
 //!            └── Cuda       its CUBIN, on an NVIDIA GPU                     (feature `cuda`)
 //! ```
 //!
-//! Addresses are [`DevicePtr`]s; a [`Region`] is an address with its length and the lifetime of the
+//! Addresses are [`DevicePtr`](pagesmith_spec::abi::DevicePtr)s; a [`Region`] is an address with its length and the lifetime of the
 //! memory behind it, so that safe code cannot hand a kernel memory that is gone.
 
 mod error;
