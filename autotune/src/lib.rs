@@ -45,6 +45,7 @@ mod pipeline;
 mod recall;
 mod remeasure;
 mod reprove;
+mod work;
 mod workload;
 
 pub use effort::Effort;
@@ -63,4 +64,5 @@ pub use observe::{Event, Observer};
 pub use pipeline::{Bench, Group, Means, Outcome, SpecOutcome, tune};
 pub use remeasure::{Remeasured, RemeasuredKernel, remeasure};
 pub use reprove::{Reproved, reprove};
+pub use work::{LaunchWork, Work};
 pub use workload::{Tensors, WorkloadError};

@@ -89,11 +89,11 @@ pub fn tune(groups: Vec<Group>, means: Means<'_>) -> Result<Outcome, TuneError> 
         total,
     });
     let mut outcome = Outcome::default();
-    for group in groups {
-        tune_group(group, means, &mut outcome)?;
-    }
+    let done = groups
+        .into_iter()
+        .try_for_each(|group| tune_group(group, means, &mut outcome));
     means.observer.event(Event::End);
-    Ok(outcome)
+    done.map(|()| outcome)
 }
 
 fn tune_group(group: Group, means: Means<'_>, outcome: &mut Outcome) -> Result<(), TuneError> {

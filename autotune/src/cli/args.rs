@@ -42,6 +42,9 @@ pub(crate) enum Verb {
     Cache(CacheArgs),
     /// Show one kernel: source, PTX, resources and record
     Show(ShowArgs),
+    /// Run one decode of a kernel on the GPU, for profilers and sanitizers
+    #[command(hide = true)]
+    Launch(LaunchArgs),
     /// Say what was found on this machine, what is missing and how to fix it
     Doctor(DoctorArgs),
     /// Print a completion script for a shell
@@ -228,6 +231,19 @@ pub(crate) struct ShowArgs {
 
     #[command(flatten)]
     pub(crate) place: InCache,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LaunchArgs {
+    /// A kernel id, or the unique beginning of one
+    pub(crate) kernel: String,
+
+    /// The CUDA device
+    #[arg(long, value_name = "DEVICE", default_value = "cuda:0")]
+    pub(crate) device: DeviceChoice,
+
+    #[command(flatten)]
+    pub(crate) cache: CacheDir,
 }
 
 #[derive(Debug, Args)]

@@ -4,6 +4,7 @@ mod cache;
 mod completions;
 mod doctor;
 mod kernels;
+mod launch;
 mod measuring;
 mod place;
 mod plan;
@@ -28,6 +29,7 @@ pub(crate) fn answer(cli: &Cli) -> Result<Box<dyn Answer>, Failure> {
         Verb::Verify(args) => verify::verify(args),
         Verb::Cache(args) => cache::cache(&args.verb),
         Verb::Show(args) => show::show(args),
+        Verb::Launch(args) => launch::launch(args),
         Verb::Doctor(args) => Ok(doctor::doctor(args)),
         Verb::Completions { shell } => Ok(Box::new(completions::Completions::new(*shell))),
     }

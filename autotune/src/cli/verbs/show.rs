@@ -6,7 +6,7 @@ use crate::cli::answer::Answer;
 use crate::cli::args::ShowArgs;
 use crate::cli::failure::Failure;
 use crate::cli::page::{Column, Page, thousands};
-use pagesmith_autotune::{Kernel, rendered};
+use pagesmith_autotune::{Kernel, Modeller, Work, rendered};
 use pagesmith_runtime::KernelCache;
 use pagesmith_runtime::cache::FindError;
 use pagesmith_spec::{Image, TuningRecord};
@@ -20,27 +20,32 @@ pub(crate) fn show(args: &ShowArgs) -> Result<Box<dyn Answer>, Failure> {
     let (cache, record) = find(&caches, &args.kernel, &place)?;
     let image = cache.load_image(&record).map_err(Failure::failed)?;
     let source = rendered(record.variant.clone(), cache.gpu().arch).map_err(Failure::failed)?;
-    let shown = Shown {
+    if args.source {
+        return Ok(Box::new(Raw {
+            field: "source",
+            text: source.source.text,
+        }));
+    }
+    if args.ptx {
+        return Ok(Box::new(Raw {
+            field: "ptx",
+            text: image.ptx,
+        }));
+    }
+    let spec = record.variant.spec();
+    let work = Modeller::new(cache.gpu(), spec, record.workload)
+        .and_then(|mut modeller| modeller.model(&record.variant, &image))
+        .map_err(Failure::failed)?
+        .work(spec, record.workload);
+    Ok(Box::new(Shown {
+        work,
         // The templates may have changed since the image was made.
         source_is_current: source.hash == image.header.source,
         source: source.source.text,
         path: cache.image_path(&record.image),
         record,
         image,
-    };
-    Ok(if args.source {
-        Box::new(Raw {
-            field: "source",
-            text: shown.source,
-        })
-    } else if args.ptx {
-        Box::new(Raw {
-            field: "ptx",
-            text: shown.image.ptx,
-        })
-    } else {
-        Box::new(shown)
-    })
+    }))
 }
 
 /// The one record of that name in all caches.
@@ -79,6 +84,7 @@ fn find<'c>(
 }
 
 struct Shown {
+    work: Work,
     record: TuningRecord,
     image: Image,
     source: String,
@@ -105,6 +111,7 @@ impl Answer for Shown {
                 "cubin_bytes": self.image.cubin.len(),
             },
             "resources": self.image.header.entries,
+            "work": self.work,
             "source_is_current": self.source_is_current,
             "source": self.source,
             "ptx": self.image.ptx,
@@ -203,7 +210,61 @@ impl Answer for Shown {
             )?;
         }
         page.blank()?;
+        self.text_of_work(page)?;
+        page.blank()?;
         page.line("--source and --ptx print the code, --json everything")
+    }
+}
+
+impl Shown {
+    fn text_of_work(&self, page: &mut Page<'_>) -> io::Result<()> {
+        let work = &self.work;
+        page.heading(format_args!(
+            "one decode over {}, counted on the emulator",
+            workload(work.shape)
+        ))?;
+        let instructions: Vec<String> = work
+            .launches
+            .iter()
+            .map(|launch| {
+                format!(
+                    "{} {} in {} CTAs",
+                    launch.name,
+                    thousands(launch.warp_instructions),
+                    thousands(launch.ctas as u64)
+                )
+            })
+            .collect();
+        page.fields(&[
+            (
+                "instructions",
+                format!(
+                    "{} SASS warp-instructions: {}",
+                    thousands(work.warp_instructions),
+                    instructions.join(", ")
+                ),
+            ),
+            (
+                "L1 sectors",
+                format!(
+                    "{} of Q, K, V, O and table ({:.3} of the minimum), {} of splits ({:.2} %)",
+                    thousands(work.tensor_sectors),
+                    work.tensor_sectors as f64 / work.tensor_sectors_minimum as f64,
+                    thousands(work.split_sectors),
+                    100.0 * work.split_sectors as f64 / work.tensor_sectors_minimum as f64,
+                ),
+            ),
+            ("bank conflicts", thousands(work.bank_conflicts)),
+            (
+                "bound by",
+                format!(
+                    "{}, modelled {:.1} µs ({})",
+                    work.prediction.bound_by,
+                    work.prediction.microseconds(),
+                    work.prediction.model_version
+                ),
+            ),
+        ])
     }
 }
 
