@@ -57,6 +57,8 @@ pub(crate) struct Shadow {
     warps: usize,
     /// `clocks[w * warps + u]`: accesses of warp u up to this clock are before warp w. On the diagonal: w's own clock.
     clocks: Vec<u32>,
+    /// What open barriers will hand on.
+    arrivals: Vec<(u32, Vec<u32>)>,
     sets: Vec<u32>,
     free_sets: Vec<u32>,
 }
@@ -86,6 +88,7 @@ impl Shadow {
         self.sets.clear();
         self.free_sets.clear();
         self.warps = warps;
+        self.arrivals.clear();
         self.clocks.clear();
         self.clocks.resize(warps * warps, 0);
         for warp in 0..warps {
@@ -110,26 +113,37 @@ impl Shadow {
         }
     }
 
-    /// These warps have met: everything that any of them did or knew to be over is before all of them.
-    pub(crate) fn barrier(&mut self, arrived: u32, released: u32) {
+    /// A warp arrives at a barrier: what it did and knew to be over so far is what the barrier hands on.
+    pub(crate) fn arrive(&mut self, barrier: u32, warp: u32) {
         let n = self.warps;
-        let mut joined = vec![0; n];
-        for warp in (0..n).filter(|warp| arrived >> warp & 1 != 0) {
-            for (all, known) in joined.iter_mut().zip(&self.clocks[warp * n..][..n]) {
-                *all = (*all).max(*known);
+        let at = match self.arrivals.iter().position(|(other, _)| *other == barrier) {
+            Some(at) => at,
+            None => {
+                self.arrivals.push((barrier, vec![0; n]));
+                self.arrivals.len() - 1
             }
+        };
+        let row = &mut self.clocks[warp as usize * n..][..n];
+        for (all, known) in self.arrivals[at].1.iter_mut().zip(&*row) {
+            *all = (*all).max(*known);
         }
-        let mut full = false;
-        for warp in (0..n).filter(|warp| (arrived | released) >> warp & 1 != 0) {
-            let own = self.clocks[warp * n + warp];
-            if released >> warp & 1 != 0 {
-                self.clocks[warp * n..][..n].copy_from_slice(&joined);
-            }
-            self.clocks[warp * n + warp] = own + 1;
-            full |= own + 1 >= CLOCK;
-        }
-        if full {
+        row[warp as usize] += 1;
+        if row[warp as usize] >= CLOCK {
             self.rebase();
+        }
+    }
+
+    /// A barrier completes: everything before the arrivals is before these warps.
+    pub(crate) fn release(&mut self, barrier: u32, warps: u32) {
+        let n = self.warps;
+        let Some(at) = self.arrivals.iter().position(|(other, _)| *other == barrier) else {
+            return;
+        };
+        let (_, joined) = self.arrivals.swap_remove(at);
+        for warp in (0..n).filter(|warp| warps >> warp & 1 != 0) {
+            for (known, all) in self.clocks[warp * n..][..n].iter_mut().zip(&joined) {
+                *known = (*known).max(*all);
+            }
         }
     }
 
@@ -146,6 +160,7 @@ impl Shadow {
         self.sets.clear();
         self.free_sets.clear();
         let n = self.warps;
+        self.arrivals.clear();
         self.clocks.fill(0);
         for warp in 0..n {
             self.clocks[warp * n + warp] = 1;
@@ -191,7 +206,7 @@ impl Shadow {
             .find_map(|record| unordered(*record))
     }
 
-    fn release(&mut self, readers: u32) {
+    fn release_set(&mut self, readers: u32) {
         if readers & SET != 0 {
             self.free_sets.push(readers & !SET);
         }
@@ -337,7 +352,7 @@ impl Shadow {
             let conflict = self.write_bytes(at * 4, 4, who);
             // The bytes are alike again.
             for byte in at * 4..at * 4 + 4 {
-                self.release(self.byte_readers[byte]);
+                self.release_set(self.byte_readers[byte]);
             }
             self.writers[at] = me;
             self.readers[at] = 0;
@@ -347,7 +362,7 @@ impl Shadow {
         let conflict = self
             .judge_writer(self.writers[at], who)
             .or_else(|| self.judge_readers(readers, who));
-        self.release(readers);
+        self.release_set(readers);
         self.writers[at] = me;
         self.readers[at] = 0;
         conflict
@@ -414,7 +429,7 @@ impl Shadow {
             let conflict = self
                 .judge_writer(self.byte_writers[byte], who)
                 .or_else(|| self.judge_readers(readers, who));
-            self.release(readers);
+            self.release_set(readers);
             self.byte_writers[byte] = me;
             self.byte_readers[byte] = 0;
             found = found.or(conflict);
@@ -454,6 +469,13 @@ mod tests {
 
     fn who(warp: u32, lane: u32) -> Party {
         Party { warp, lane }
+    }
+
+    impl Shadow {
+        fn barrier(&mut self, arrived: u32, released: u32) {
+            (0..4).filter(|warp| arrived >> warp & 1 != 0).for_each(|warp| self.arrive(0, warp));
+            self.release(0, released);
+        }
     }
 
     fn shadow() -> Shadow {
@@ -532,6 +554,12 @@ mod tests {
         s.barrier(0b0011, 0b0010);
         assert_eq!(s.read(0, 1, who(1, 0)), None);
         assert!(s.read(1, 1, who(0, 0)).is_some());
+        // What comes after the arrival is not published.
+        s.arrive(1, 0);
+        s.write(2, 1, who(0, 0), false);
+        s.arrive(1, 1);
+        s.release(1, 0b0010);
+        assert!(s.read(2, 1, who(1, 0)).is_some());
     }
 
     #[test]

@@ -4,7 +4,7 @@ use super::access::{addresses, by_space};
 use super::context::{Context, GlobalUse, SharedUse};
 use super::lanes::lanes;
 use super::warp::Warp;
-use crate::check::{ATOMIC, Party};
+use crate::check::Party;
 use crate::count::{sectors, wavefronts};
 use crate::lower::op::{Address, Atomic, NONE, Reg, Space};
 use crate::memory::Allocation;
@@ -175,18 +175,9 @@ impl Context<'_> {
         for lane in lanes(mask) {
             let at = (addresses[lane] / 4) as usize;
             if self.shadowed {
-                let who = Party {
-                    warp: warp.index,
-                    lane: ATOMIC,
-                };
-                let words = bytes as usize / 4;
-                let read = self.shadow.read(at, words, who);
-                let write = self.shadow.write(at, words, who, false);
-                if let Some(conflict) = read.or(write) {
-                    let who = Party {
-                        warp: warp.index,
-                        lane: lane as u32,
-                    };
+                if let Some(conflict) = self.shadow.update(at, bytes as usize / 4, warp.index) {
+                    if let Some(conflict) = self.shadow.update(at, bytes as usize / 4, warp.index) {
+                    let who = Party { warp: warp.index, lane: lane as u32 };
                     self.report_conflict(conflict, who, pc, addresses[lane] as u32, "atomic");
                 }
             }

@@ -90,10 +90,9 @@ fn complete_barrier(context: &mut Context<'_>, warps: &mut [Warp], barrier: u32)
     let all: Vec<Waiting> = warps.iter().flat_map(at).collect();
     let votes: u32 = all.iter().map(|waiting| waiting.votes.count_ones()).sum();
     let threads: u32 = all.iter().map(|waiting| waiting.mask.count_ones()).sum();
-    let (mut arrived, mut released) = (0u32, 0u32);
+    let mut released = 0u32;
     for warp in warps.iter_mut() {
         for waiting in at(warp) {
-            arrived |= 1 << warp.index;
             let Op::Barrier { kind, d, .. } = code[waiting.pc as usize].op else {
                 continue;
             };
@@ -134,7 +133,7 @@ fn complete_barrier(context: &mut Context<'_>, warps: &mut [Warp], barrier: u32)
         }
     }
     if context.shadowed {
-        context.shadow.barrier(arrived, released);
+        context.shadow.release(barrier, released);
     }
 }
 

@@ -638,10 +638,7 @@ fn gathered_by(context: &mut Context<'_>, warp: &mut Warp, members: Reg, mask: u
 #[cold]
 fn wait_for_lanes(context: &mut Context<'_>, warp: &mut Warp, members: u32) -> bool {
     if !warp.forced {
-        // Executed again when the lanes wake up: it was counted once too often.
-        context.tally.executions[warp.pc as usize] -= 1;
-        context.budget += 1;
-        warp.park();
+        park(context, warp);
         return false;
     }
     warp.forced = false;
@@ -655,6 +652,13 @@ fn wait_for_lanes(context: &mut Context<'_>, warp: &mut Warp, members: u32) -> b
         });
     }
     true
+}
+
+/// The active lanes wait; the instruction is executed again when they wake up.
+fn park(context: &mut Context<'_>, warp: &mut Warp) {
+    context.tally.executions[warp.pc as usize] -= 1;
+    context.budget += 1;
+    warp.park();
 }
 
 fn branch_table(context: &mut Context<'_>, warp: &mut Warp, index: Reg, table: u32) {
@@ -694,15 +698,19 @@ fn barrier(context: &mut Context<'_>, warp: &mut Warp, op: &Op, mask: u32) {
         return;
     };
     let first = mask.trailing_zeros() as usize;
-    if aligned && mask != warp.live && context.checks.convergence {
-        let elsewhere = warp.live & !mask;
-        context.report_plain(
-            FindingKind::DivergentBarrier,
-            warp.index,
-            first as u32,
-            warp.pc,
-            || format!("barrier in a diverged warp: the lanes {elsewhere:#010x} are elsewhere"),
-        );
+    if aligned && mask != warp.live {
+        // Others of the warp may still end, or come by another way: wait for them as `.sync` instructions do.
+        if warp.live != warp.active && !warp.forced {
+            park(context, warp);
+            return;
+        }
+        warp.forced = false;
+        if context.checks.convergence {
+            let elsewhere = warp.live & !mask;
+            context.report_plain(FindingKind::DivergentBarrier, warp.index, first as u32, warp.pc, || {
+                format!("barrier in a diverged warp: the lanes {elsewhere:#010x} are elsewhere")
+            });
+        }
     }
     let barrier = warp.words[id as usize].0[first];
     let count = if count == NONE {
@@ -715,6 +723,9 @@ fn barrier(context: &mut Context<'_>, warp: &mut Warp, op: &Op, mask: u32) {
     } else {
         warp.preds[a as usize] ^ if a_not { u32::MAX } else { 0 }
     };
+    if context.shadowed {
+        context.shadow.arrive(barrier, warp.index);
+    }
     warp.waiting.push(Waiting {
         barrier,
         count,

@@ -97,12 +97,14 @@ impl Warp {
                 }
             }
         }
-        for (file, written) in self.written.iter_mut().enumerate() {
-            written.clear();
-            written.resize(
-                usize::from([entry.preds, entry.words, entry.doubles][file]),
-                0,
-            );
+        if !entry.tracked.is_empty() {
+            for (written, size) in self.written.iter_mut().zip([entry.preds, entry.words, entry.doubles]) {
+                written.clear();
+                written.resize(usize::from(size), u32::MAX);
+            }
+            for (file, reg) in &entry.tracked {
+                self.written[*file as usize][*reg as usize] = 0;
+            }
         }
         let first = self.index * 32;
         let count = (geometry.threads() - first).min(32);

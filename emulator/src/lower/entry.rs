@@ -1,6 +1,6 @@
 //! A lowered entry: code and everything a launch must prepare for it.
 
-use super::op::{Inst, Reg};
+use super::op::{File, Inst, Reg};
 use crate::count::InstructionKind;
 use std::sync::Arc;
 
@@ -62,6 +62,8 @@ pub(crate) struct Entry {
     pub(crate) preds: u16,
     pub(crate) words: u16,
     pub(crate) doubles: u16,
+    /// Registers that some path reads before it writes them.
+    pub(crate) tracked: Vec<(File, Reg)>,
     pub(crate) constants32: Vec<(Reg, u32)>,
     pub(crate) constants64: Vec<(Reg, u64)>,
     pub(crate) specials: Vec<Special>,

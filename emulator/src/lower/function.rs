@@ -242,6 +242,7 @@ impl<'m> Lowerer<'m> {
             lines: self.lines,
             kinds: self.kinds,
             tables: self.tables,
+            tracked: Vec::new(),
             preds: self.counts[0] as u16,
             words: self.counts[1] as u16,
             doubles: self.counts[2] as u16,

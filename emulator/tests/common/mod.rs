@@ -1,5 +1,5 @@
 //! Small kernels run over one warp.
-#![allow(dead_code)]
+#![allow(dead_code, unreachable_pub)]
 
 use pagesmith_emulator::{
     Address, Finding, FindingKind, Launch, Memory, Options, Program, Report, launch,
