@@ -116,7 +116,11 @@ impl Shadow {
     /// A warp arrives at a barrier: what it did and knew to be over so far is what the barrier hands on.
     pub(crate) fn arrive(&mut self, barrier: u32, warp: u32) {
         let n = self.warps;
-        let at = match self.arrivals.iter().position(|(other, _)| *other == barrier) {
+        let at = match self
+            .arrivals
+            .iter()
+            .position(|(other, _)| *other == barrier)
+        {
             Some(at) => at,
             None => {
                 self.arrivals.push((barrier, vec![0; n]));
@@ -136,7 +140,11 @@ impl Shadow {
     /// A barrier completes: everything before the arrivals is before these warps.
     pub(crate) fn release(&mut self, barrier: u32, warps: u32) {
         let n = self.warps;
-        let Some(at) = self.arrivals.iter().position(|(other, _)| *other == barrier) else {
+        let Some(at) = self
+            .arrivals
+            .iter()
+            .position(|(other, _)| *other == barrier)
+        else {
             return;
         };
         let (_, joined) = self.arrivals.swap_remove(at);
@@ -473,7 +481,9 @@ mod tests {
 
     impl Shadow {
         fn barrier(&mut self, arrived: u32, released: u32) {
-            (0..4).filter(|warp| arrived >> warp & 1 != 0).for_each(|warp| self.arrive(0, warp));
+            (0..4)
+                .filter(|warp| arrived >> warp & 1 != 0)
+                .for_each(|warp| self.arrive(0, warp));
             self.release(0, released);
         }
     }

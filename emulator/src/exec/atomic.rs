@@ -174,12 +174,14 @@ impl Context<'_> {
         }
         for lane in lanes(mask) {
             let at = (addresses[lane] / 4) as usize;
-            if self.shadowed {
-                if let Some(conflict) = self.shadow.update(at, bytes as usize / 4, warp.index) {
-                    if let Some(conflict) = self.shadow.update(at, bytes as usize / 4, warp.index) {
-                    let who = Party { warp: warp.index, lane: lane as u32 };
-                    self.report_conflict(conflict, who, pc, addresses[lane] as u32, "atomic");
-                }
+            if self.shadowed
+                && let Some(conflict) = self.shadow.update(at, bytes as usize / 4, warp.index)
+            {
+                let who = Party {
+                    warp: warp.index,
+                    lane: lane as u32,
+                };
+                self.report_conflict(conflict, who, pc, addresses[lane] as u32, "atomic");
             }
             let (b, c) = (
                 shape.operand(warp, shape.b, lane),

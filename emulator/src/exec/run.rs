@@ -707,9 +707,13 @@ fn barrier(context: &mut Context<'_>, warp: &mut Warp, op: &Op, mask: u32) {
         warp.forced = false;
         if context.checks.convergence {
             let elsewhere = warp.live & !mask;
-            context.report_plain(FindingKind::DivergentBarrier, warp.index, first as u32, warp.pc, || {
-                format!("barrier in a diverged warp: the lanes {elsewhere:#010x} are elsewhere")
-            });
+            context.report_plain(
+                FindingKind::DivergentBarrier,
+                warp.index,
+                first as u32,
+                warp.pc,
+                || format!("barrier in a diverged warp: the lanes {elsewhere:#010x} are elsewhere"),
+            );
         }
     }
     let barrier = warp.words[id as usize].0[first];

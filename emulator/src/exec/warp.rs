@@ -98,7 +98,11 @@ impl Warp {
             }
         }
         if !entry.tracked.is_empty() {
-            for (written, size) in self.written.iter_mut().zip([entry.preds, entry.words, entry.doubles]) {
+            for (written, size) in
+                self.written
+                    .iter_mut()
+                    .zip([entry.preds, entry.words, entry.doubles])
+            {
                 written.clear();
                 written.resize(usize::from(size), u32::MAX);
             }

@@ -325,8 +325,15 @@ fn pack(entry: &mut Entry, space: &Numbering, blocks: &[Block], tracked: &Set) {
         rename(file(special.wide), &mut special.reg);
     }
     for file in [File::Pred, File::W32, File::W64] {
-        let numbers = space.start[file as usize]..space.start.get(file as usize + 1).copied().unwrap_or(space.total);
-        let regs = numbers.filter(|n| tracked.has(*n)).map(|n| (file, renamed[n]));
+        let numbers = space.start[file as usize]
+            ..space
+                .start
+                .get(file as usize + 1)
+                .copied()
+                .unwrap_or(space.total);
+        let regs = numbers
+            .filter(|n| tracked.has(*n))
+            .map(|n| (file, renamed[n]));
         entry.tracked.extend(regs);
     }
     [entry.preds, entry.words, entry.doubles] = sizes;
