@@ -106,6 +106,10 @@ template <class C> class MmaWarp {
     // s[n][i]: tokens 16i + g (+ 8), heads 8n + 2t, + 1.
     __device__ __forceinline__ void multiply_k(u32 k, float (&s)[kHeads8][kTokens16][4]) {
         if constexpr (!C::kE4m3) {
+            // Products into the same registers wait for each other. Where a tile has no second sum to alternate with, even and odd
+            // steps get one each (e4m3 fills the wait with decoding).
+            constexpr bool kAlternate = kTokens16 * kHeads8 == 1;
+            float odd[4] = {};
 #pragma unroll
             for (u32 j = 0; j < kSteps; ++j) {
 #pragma unroll
@@ -113,8 +117,12 @@ template <class C> class MmaWarp {
                     u32 a[4];
                     load_matrix_x4(a, row16(k, i, 2 * j));
 #pragma unroll
-                    for (u32 n = 0; n < kHeads8; ++n) mma_16x8x16<Math>(s[n][i], a, q_[n][j]);
+                    for (u32 n = 0; n < kHeads8; ++n) mma_16x8x16<Math>(kAlternate && j % 2 == 1 ? odd : s[n][i], a, q_[n][j]);
                 }
+            }
+            if constexpr (kAlternate) {
+#pragma unroll
+                for (u32 e = 0; e < 4; ++e) s[0][0][e] += odd[e];
             }
         } else {
 #pragma unroll

@@ -94,15 +94,17 @@ template <class C> class QueryTile {
     // bf16 queries to f16, by a power of two per head that puts the head's largest element near 2^14: exact but for elements
     // 2^-28 of the largest and smaller. The owner of a head's scores undoes it.
     __device__ static void narrow_to_f16(u32 (&q)[kSteps][2], float (&score_scale)[2]) {
-        u32 largest = 0;  // magnitudes of 16-bit floats order as integers
+        float largest = 0.0f;
 #pragma unroll
         for (u32 j = 0; j < kSteps; ++j) {
 #pragma unroll
-            for (u32 i = 0; i < 2; ++i) largest = max(largest, max(q[j][i] & 0x7fffu, q[j][i] >> 16 & 0x7fffu));
+            for (u32 i = 0; i < 2; ++i) {
+                const float2 x = unpack2<dtype::bf16>(q[j][i]);
+                largest = fmaxf(largest, fmaxf(fabsf(x.x), fabsf(x.y)));
+            }
         }
-        largest = max(largest, __shfl_xor_sync(kFullWarp, largest, 1));
-        largest = max(largest, __shfl_xor_sync(kFullWarp, largest, 2));
-        const u32 exponent = max(largest >> 7, 15u);  // biased; both factors below stay normal
+        // Biased; from 15 up both factors below are normal.
+        const u32 exponent = max(__float_as_uint(lanes_max<1, 2>(largest)) >> 23, 15u);
         const float shrink = __uint_as_float((127 + 14 + 127 - exponent) << 23);
         const float grow = __uint_as_float((exponent - 14) << 23);
 #pragma unroll
