@@ -109,7 +109,8 @@ fn shared() -> Vec<Mutation> {
         decode("values read with the keys' token stride", "ld.param", Field("v_token_stride"), 0, Edit::Field("k_token_stride"), numbers),
         decode("keys read with the values' head stride", "ld.param", Field("k_head_stride"), 0, Edit::Field("v_head_stride"), numbers),
         decode("outputs stored with the queries' head stride", "ld.param", Field("out_head_stride"), 0, Edit::Field("q_head_stride"), CaughtBy::Stray),
-        decode("log-sum-exp not stored", "st.global.f32", Any, 0, Edit::Drop, CaughtBy::Unwritten),
+        decode("log-sum-exp of a partial not stored", "st.global.f32", Any, 0, Edit::Drop, CaughtBy::Check(FindingKind::UninitialisedMemory)),
+        decode("log-sum-exp not stored", "st.global.f32", Any, 1, Edit::Drop, CaughtBy::Unwritten),
         decode("output not stored", "st.global.v2.u32", Any, 0, Edit::Drop, CaughtBy::Unwritten),
         decode("block ids fetched beyond the table", "setp.ge.u32", Register(2), 0, Edit::Set(2, "-1"), CaughtBy::Check(FindingKind::OutOfBounds)),
         merge("partials merged with unexponentiated weights", "ex2.approx", Edit::Opcode("ex2.approx.ftz", "mov")),
@@ -117,7 +118,10 @@ fn shared() -> Vec<Mutation> {
 }
 
 /// Mutants of the tensor-core engine, whatever the cache holds.
-fn mma() -> Vec<Mutation> {
+///
+/// `values_copy` is which of the copies with a size is the loop's first of values: rows of fewer bytes take
+/// fewer instructions.
+fn mma(values_copy: usize) -> Vec<Mutation> {
     use Operand::{Any, Count, Is, Register};
     let numbers = CaughtBy::Numbers;
     let inactive = CaughtBy::Check(FindingKind::InactiveLane);
@@ -138,7 +142,7 @@ fn mma() -> Vec<Mutation> {
         decode("B fragment with its registers swapped", "mma.sync", Any, 8, Edit::SwapMembers(2, 0, 1), numbers),
         decode("values not transposed", "ldmatrix.sync.aligned.m8n8.x4.trans", Any, 0, Edit::Opcode(".trans", ""), numbers),
         decode("scores of rows past the end not masked", "selp.f32", Is(2, MINUS_INFINITY), 0, Edit::Forward(1), numbers),
-        decode("values past the end not zero-filled", "cp.async.cg", Count(4), 6, Edit::Truncate(3), numbers),
+        decode("values past the end not zero-filled", "cp.async.cg", Count(4), values_copy, Edit::Truncate(3), numbers),
         decode("lanes rescale on their own", "vote.sync", Any, 0, Edit::Forward(1), inactive),
         decode("maximum not shared by the lanes of a head", "shfl.sync.bfly", Any, 0, Edit::Forward(1), numbers),
         decode("weights packed in the wrong order", "cvt.rn", Count(3), 0, Edit::Swap(1, 2), numbers),
@@ -167,8 +171,8 @@ fn simt() -> Vec<Mutation> {
 /// The mutants of a kernel.
 pub fn catalogue(kernel: MutantKernel) -> Vec<Mutation> {
     let own = match kernel {
-        MutantKernel::MmaBf16 => mma(),
-        MutantKernel::MmaE4m3 => [mma(), e4m3()].concat(),
+        MutantKernel::MmaBf16 => mma(6),
+        MutantKernel::MmaE4m3 => [mma(4), e4m3()].concat(),
         MutantKernel::SimtBf16 => simt(),
     };
     [shared(), own].concat()
