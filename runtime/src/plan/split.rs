@@ -38,19 +38,22 @@ pub(crate) fn chunk_steps(
     steps: impl Iterator<Item = u32> + Clone,
     target: SplitTarget,
 ) -> Option<NonZeroU32> {
-    let longest = NonZeroU32::new(steps.clone().max()?)?;
-    let total: u64 = steps.clone().map(u64::from).sum::<u64>() * target.heads;
-    let fewest = pieces(steps.clone(), longest) * target.heads;
-    let first = fewest.div_ceil(target.wave);
-    let mut best = (u64::MAX, longest);
+    let load = Load {
+        longest: NonZeroU32::new(steps.clone().max()?)?,
+        total: steps.clone().map(u64::from).sum(),
+        sequences: steps.clone().count() as u64,
+    };
+    // Uncut, each sequence is one piece.
+    let first = (load.sequences * target.heads).div_ceil(target.wave);
+    let mut best = (u64::MAX, load.longest);
     for waves in first..=first + EXTRA_WAVES {
-        let chunk = smallest_chunk(steps.clone(), longest, waves * target.wave / target.heads);
+        let chunk = smallest_chunk(steps.clone(), load, waves * target.wave / target.heads);
         let items = pieces(steps.clone(), chunk) * target.heads;
         let each = u64::from(chunk.get()) + OVERHEAD_STEPS;
         // Two upper bounds on the time of a longest-first schedule: every wave takes at most the
         // largest piece; and Graham's bound, which is the tighter one for ragged batches.
         let by_waves = waves * each;
-        let by_load = (total + items * OVERHEAD_STEPS) / target.wave + each;
+        let by_load = (load.total * target.heads + items * OVERHEAD_STEPS) / target.wave + each;
         let time = by_waves.min(by_load);
         if time < best.0 {
             best = (time, chunk);
@@ -68,23 +71,42 @@ fn pieces(steps: impl Iterator<Item = u32>, chunk: NonZeroU32) -> u64 {
     steps.map(|steps| u64::from(pieces_of(steps, chunk))).sum()
 }
 
-/// The smallest chunk that makes at most `limit` pieces; `longest` where even that makes more.
-fn smallest_chunk(
-    steps: impl Iterator<Item = u32> + Clone,
+/// What there is to cut.
+#[derive(Clone, Copy)]
+struct Load {
+    /// Steps of the longest sequence.
     longest: NonZeroU32,
-    limit: u64,
-) -> NonZeroU32 {
-    let (mut low, mut high) = (1, longest.get());
+    /// Steps of all sequences.
+    total: u64,
+    sequences: u64,
+}
+
+/// The smallest chunk that makes at most `limit` pieces, `limit` being at least the sequences.
+fn smallest_chunk(steps: impl Iterator<Item = u32> + Clone, load: Load, limit: u64) -> NonZeroU32 {
+    // total / chunk <= pieces < total / chunk + sequences: a narrow start for the search.
+    let longest = u64::from(load.longest.get());
+    let mut low = load.total.div_ceil(limit.max(1)).clamp(1, longest);
+    let mut high = match limit.checked_sub(load.sequences) {
+        Some(spare @ 1..) => load.total.div_ceil(spare).clamp(low, longest),
+        _ => longest,
+    };
     while low < high {
         let middle = low + (high - low) / 2;
-        let chunk = NonZeroU32::new(middle).unwrap_or(NonZeroU32::MIN);
-        if pieces(steps.clone(), chunk) <= limit {
+        if pieces(steps.clone(), chunk_of(middle)) <= limit {
             high = middle;
         } else {
             low = middle + 1;
         }
     }
-    NonZeroU32::new(low).unwrap_or(NonZeroU32::MIN)
+    chunk_of(low)
+}
+
+/// From 1 to the longest sequence's steps, so neither 0 nor beyond 32 bits.
+fn chunk_of(steps: u64) -> NonZeroU32 {
+    u32::try_from(steps)
+        .ok()
+        .and_then(NonZeroU32::new)
+        .unwrap_or(NonZeroU32::MIN)
 }
 
 #[cfg(test)]
@@ -119,6 +141,34 @@ mod tests {
     #[test]
     fn a_full_batch_is_not_cut() {
         assert_eq!(chunk(&[64; 216], 216, 1), Some(64));
+    }
+
+    #[test]
+    fn the_narrow_search_finds_the_smallest_chunk_that_fits() {
+        let mut seed = 1_u32;
+        let mut random = move || {
+            seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            seed >> 16
+        };
+        for _ in 0..200 {
+            let steps: Vec<u32> = (0..1 + random() % 9).map(|_| random() % 50).collect();
+            let Some(longest) = steps.iter().max().and_then(|&most| NonZeroU32::new(most)) else {
+                continue;
+            };
+            let load = Load {
+                longest,
+                total: steps.iter().map(|&steps| u64::from(steps)).sum(),
+                sequences: steps.len() as u64,
+            };
+            let limit = load.sequences + u64::from(random() % 40);
+            let fits = |chunk: &u32| {
+                let chunk = NonZeroU32::new(*chunk).expect("from 1");
+                pieces(steps.iter().copied(), chunk) <= limit
+            };
+            let expected = (1..=longest.get()).find(fits).expect("one piece each fits");
+            let found = smallest_chunk(steps.iter().copied(), load, limit).get();
+            assert_eq!(found, expected, "{steps:?} in {limit}");
+        }
     }
 
     #[test]
