@@ -36,27 +36,35 @@ const INDEX: &str = "mov.u32 %r0, %tid.x; mul.wide.u32 %rd1, %r0, 4; mov.u64 %rd
 fn a_global_access_past_the_end_is_found_and_harmless() {
     let body = |offset: u32| {
         format!(
-            "mov.u32 %r0, %tid.x; mad.wide.u32 %rd1, %r0, 4, %rd0; mov.u32 %r1, 9; ld.global.u32 %r1, [%rd1+{offset}];
+            "mov.u32 %r0, %tid.x; mad.wide.u32 %rd1, %r0, 4, %rd0; mov.u32 %r1, 9;
+             st.global.u32 [%rd1+{offset}], %r0;
+             ld.global.u32 %r1, [%rd1+{offset}];
              st.global.u32 [%rd1], %r1;"
         )
     };
     let edge = (1 << 20) - 128 + 4;
     let found = faulty_and_correct("", &body(edge), &body(0), 32, FindingKind::OutOfBounds);
-    let finding = found.only();
-    assert_eq!(
-        (finding.warp, finding.lane, finding.occurrences),
-        (0, 31, 1)
-    );
-    assert_eq!(finding.allocation.as_deref(), Some("data"));
-    assert_eq!(finding.address, Some(found.data.0 + (1 << 20)));
-    assert_eq!(finding.ptx_line, 9);
-    assert!(
-        finding.message.contains("0 bytes past the end of `data`"),
-        "{}",
-        finding.message
-    );
-    // The load gave 0.
-    assert_eq!(found.words(31 * 4, 1), [0]);
+    assert_eq!(found.report.findings.len(), 2);
+    for (finding, line) in found.report.findings.iter().zip([10, 11]) {
+        assert_eq!(
+            (
+                finding.warp,
+                finding.lane,
+                finding.occurrences,
+                finding.ptx_line
+            ),
+            (0, 31, 1, line)
+        );
+        assert_eq!(finding.allocation.as_deref(), Some("data"));
+        assert_eq!(finding.address, Some(found.data.0 + (1 << 20)));
+        assert!(
+            finding.message.contains("0 bytes past the end of `data`"),
+            "{}",
+            finding.message
+        );
+    }
+    // The store was dropped and the load gave 0; the other lanes went on.
+    assert_eq!(found.words(30 * 4, 2), [30, 0]);
 }
 
 #[test]
@@ -164,7 +172,8 @@ fn uninitialised_bytes_are_found_one_by_one() {
         1,
         FindingKind::UninitialisedMemory,
     );
-    let bytes = |at: u32| format!("{INDEX} st.shared.u8 [%rd3], 5; ld.shared.u8 %r1, [%rd3+{at}];");
+    let bytes =
+        |at: u32| format!("{INDEX} st.shared.u8 [%rd3+4], 5; ld.shared.u8 %r1, [%rd3+{at}];");
     faulty_and_correct(
         SHARED,
         &bytes(1),
@@ -249,7 +258,7 @@ fn a_missing_block_barrier_is_a_race() {
     assert!(
         found.report.findings[0]
             .message
-            .contains("not ordered after the write by warp")
+            .contains("is not ordered after the read by warp 0")
     );
     // A barrier object of its own does as well, and one that counts the threads.
     for barrier in [
