@@ -5,10 +5,6 @@
 
 namespace pagesmith {
 
-__device__ __forceinline__ u32 shared_address(const void* p) {
-    return static_cast<u32>(__cvta_generic_to_shared(p));
-}
-
 __device__ __forceinline__ void copy_chunk_async(u32 shared, u64 global) {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared), "l"(global) : "memory");
 }

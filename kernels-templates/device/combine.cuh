@@ -5,6 +5,7 @@
 #include "pagesmith/abi.cuh"
 #include "pagesmith/convert.cuh"
 #include "pagesmith/global.cuh"
+#include "pagesmith/shared.cuh"
 #include "pagesmith/softmax.cuh"
 #include "pagesmith/types.cuh"
 
@@ -13,20 +14,20 @@ namespace pagesmith {
 // C: kHeadDim, kGroup, kWarps, kHeadTile, kLse, Query, Kv.
 template <class C> class Combine {
   public:
-    // float rows[kWarps][kHeadTile][kRow]; the 4 floats of padding put the heads 2t of an mma fragment's column pair on
+    // Addresses. float rows[kWarps][kHeadTile][kRow]: the 4 floats of padding put the heads 2t of an mma fragment's column pair on
     // different banks (2 * kRow % 32 == 8), and keep rows 16-byte aligned.
     static constexpr u32 kRow = C::kHeadDim + 4;
     static_assert(kRow % 16 == 4);
     // float2 states[kWarps][kHeadTile] = (m, l), after the rows.
-    static constexpr u32 kRowFloats = C::kWarps * C::kHeadTile * kRow;
-    static constexpr u32 kBytes = kRowFloats * sizeof(float) + C::kWarps * C::kHeadTile * sizeof(float2);
+    static constexpr u32 kRowsBytes = C::kWarps * C::kHeadTile * kRow * sizeof(float);
+    static constexpr u32 kBytes = kRowsBytes + C::kWarps * C::kHeadTile * sizeof(float2);
     static_assert(kBytes == 4 * C::kWarps * C::kHeadTile * (C::kHeadDim + 6));
 
-    __device__ Combine(void* shared) : rows_(static_cast<float*>(shared)) {}
+    __device__ explicit Combine(u32 shared) : shared_(shared) {}
 
-    __device__ float* row(u32 warp, u32 head) const { return rows_ + (warp * C::kHeadTile + head) * kRow; }
-    __device__ float2* state(u32 warp, u32 head) const {
-        return reinterpret_cast<float2*>(rows_ + kRowFloats) + warp * C::kHeadTile + head;
+    __device__ u32 row(u32 warp, u32 head) const { return shared_ + (warp * C::kHeadTile + head) * (kRow * sizeof(float)); }
+    __device__ u32 state(u32 warp, u32 head) const {
+        return shared_ + kRowsBytes + (warp * C::kHeadTile + head) * sizeof(float2);
     }
 
     // After a barrier. A warp takes a head, a lane 4 dims: conflict-free reads, full sectors out.
@@ -38,7 +39,7 @@ template <class C> class Combine {
             float m_all = -kInfinity;
 #pragma unroll
             for (u32 w = 0; w < C::kWarps; ++w) {
-                const float2 ml = *state(w, head);
+                const float2 ml = load_shared_f32x2(state(w, head));
                 m[w] = ml.x;
                 l[w] = ml.y;
                 m_all = fmaxf(m_all, ml.x);
@@ -61,7 +62,7 @@ template <class C> class Combine {
                 float4 sum = {0, 0, 0, 0};
 #pragma unroll
                 for (u32 w = 0; w < C::kWarps; ++w) {
-                    const float4 x = *reinterpret_cast<const float4*>(row(w, head) + d);
+                    const float4 x = load_shared_f32x4(row(w, head) + d * sizeof(float));
                     sum.x += m[w] * x.x;
                     sum.y += m[w] * x.y;
                     sum.z += m[w] * x.z;
@@ -96,7 +97,7 @@ template <class C> class Combine {
         }
     }
 
-    float* rows_;
+    u32 shared_;
 };
 
 }  // namespace pagesmith

@@ -16,6 +16,7 @@
 #include "pagesmith/kv_copy.cuh"
 #include "pagesmith/mma.cuh"
 #include "pagesmith/query.cuh"
+#include "pagesmith/shared.cuh"
 #include "pagesmith/softmax.cuh"
 #include "pagesmith/types.cuh"
 #include "pagesmith/work.cuh"
@@ -83,20 +84,20 @@ template <class C> class MmaWarp {
             const float l0 = lanes_sum<4, 16>(l_[n][0]);
             const float l1 = lanes_sum<4, 16>(l_[n][1]);
             const u32 head = n * 8 + t * 2;
-            if (g == 0) *reinterpret_cast<float4*>(combine.state(warp, head)) = {m_[n][0], l0, m_[n][1], l1};
-            float* row0 = combine.row(warp, head);
-            float* row1 = combine.row(warp, head + 1);
+            if (g == 0) store_shared_f32x4(combine.state(warp, head), {m_[n][0], l0, m_[n][1], l1});
+            const u32 row0 = combine.row(warp, head) + g * (C::kE4m3 ? 8 : 4);
+            const u32 row1 = combine.row(warp, head + 1) + g * (C::kE4m3 ? 8 : 4);
 #pragma unroll
             for (u32 d = 0; d < kSteps; ++d) {
                 const float(&o)[4] = o_[n][d];
                 if constexpr (C::kE4m3) {  // rows g and g + 8 are dims 2g and 2g + 1
-                    *reinterpret_cast<float2*>(row0 + d * 16 + g * 2) = {o[0], o[2]};
-                    *reinterpret_cast<float2*>(row1 + d * 16 + g * 2) = {o[1], o[3]};
+                    store_shared_f32x2(row0 + d * 64, o[0], o[2]);
+                    store_shared_f32x2(row1 + d * 64, o[1], o[3]);
                 } else {
-                    row0[d * 16 + g] = o[0];
-                    row1[d * 16 + g] = o[1];
-                    row0[d * 16 + g + 8] = o[2];
-                    row1[d * 16 + g + 8] = o[3];
+                    store_shared_f32(row0 + d * 64, o[0]);
+                    store_shared_f32(row1 + d * 64, o[1]);
+                    store_shared_f32(row0 + d * 64 + 32, o[2]);
+                    store_shared_f32(row1 + d * 64 + 32, o[3]);
                 }
             }
         }
@@ -327,7 +328,7 @@ template <class Config> __device__ __forceinline__ void decode_mma(const DecodeP
 
     wait_copies<0>();
     __syncthreads();  // the ring becomes the combine's rows
-    const Combine<C> combine(shared);
+    const Combine<C> combine(base);
     warp.leave(combine);
     __syncthreads();
     combine.write(p, item, p.v_scale * (C::kE4m3 ? 1.0f / kE4m3Gain : 1.0f));

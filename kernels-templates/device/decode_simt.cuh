@@ -11,6 +11,7 @@
 #include "pagesmith/e4m3.cuh"
 #include "pagesmith/global.cuh"
 #include "pagesmith/paged.cuh"
+#include "pagesmith/shared.cuh"
 #include "pagesmith/softmax.cuh"
 #include "pagesmith/types.cuh"
 #include "pagesmith/work.cuh"
@@ -156,10 +157,10 @@ template <class C> class SimtWarp {
 #pragma unroll
         for (u32 h = 0; h < kHeads; ++h) {
             const float l = lanes_sum<1, 16>(l_[h]) * (1.0f / C::kCopies);
-            if (lane_id() == 0) *combine.state(warp, h) = {m_[h], l};
+            if (lane_id() == 0) store_shared_f32x2(combine.state(warp, h), m_[h], l);
 #pragma unroll
             for (u32 e = 0; e < kElements; ++e) o_[h][e] = lanes_sum<C::kLanes, 16>(o_[h][e]);
-            if (row_ == 0 && column_ < C::kChunks) store(combine.row(warp, h) + column_ * kElements, o_[h]);
+            if (row_ == 0 && column_ < C::kChunks) store(combine.row(warp, h) + column_ * (kElements * sizeof(float)), o_[h]);
         }
     }
 
@@ -238,7 +239,7 @@ template <class C> class SimtWarp {
     }
 
     // Consecutive lanes' chunks are 32 or 64 bytes apart: each lane starts at another 16-byte quad, so that 8 lanes cover all banks.
-    __device__ __forceinline__ void store(float* chunk, const float (&x)[kElements]) const {
+    __device__ __forceinline__ void store(u32 chunk, const float (&x)[kElements]) const {
         constexpr u32 kQuads = kElements / 4;
         const u32 key = column_ / (8 / kQuads) % kQuads;
         float4 quads[kQuads];
@@ -256,7 +257,7 @@ template <class C> class SimtWarp {
             }
         }
 #pragma unroll
-        for (u32 i = 0; i < kQuads; ++i) *reinterpret_cast<float4*>(chunk + (i ^ key) * 4) = quads[i];
+        for (u32 i = 0; i < kQuads; ++i) store_shared_f32x4(chunk + (i ^ key) * kChunkBytes, quads[i]);
     }
 
     // Token, within the tile, of this lane's j-th score.
@@ -288,7 +289,7 @@ template <class Config> __device__ __forceinline__ void decode_simt(const Decode
         warp.attend(ids, token, item.kv_end - token);
     }
 
-    const Combine<C> combine(shared);
+    const Combine<C> combine(shared_address(shared));
     warp.leave(combine);
     __syncthreads();
     combine.write(p, item, p.v_scale * (C::kE4m3 ? 1.0f / kE4m3Gain : 1.0f));

@@ -6,6 +6,7 @@
 #include "pagesmith/convert.cuh"
 #include "pagesmith/e4m3.cuh"
 #include "pagesmith/mma.cuh"
+#include "pagesmith/shared.cuh"
 #include "pagesmith/softmax.cuh"
 #include "pagesmith/swizzle.cuh"
 #include "pagesmith/types.cuh"
@@ -83,10 +84,9 @@ template <class C> class QueryTile {
 #pragma unroll
         for (u32 j = 0; j < kSteps; ++j) {
             const u32 address = shared + PairSwizzled::offset(n * 8 + g, 2 * j + t / 2) + t % 2 * 8;
-            u32 lo, hi;
-            asm volatile("ld.shared.v2.u32 {%0, %1}, [%2];" : "=r"(lo), "=r"(hi) : "r"(address) : "memory");
-            q[j][0] = __byte_perm(lo, hi, 0x5410);
-            q[j][1] = __byte_perm(lo, hi, 0x7632);
+            const uint2 x = load_shared_u32x2(address);
+            q[j][0] = __byte_perm(x.x, x.y, 0x5410);
+            q[j][1] = __byte_perm(x.x, x.y, 0x7632);
         }
         if constexpr (is_same<typename C::Query, dtype::bf16>) narrow_to_f16(q, score_scale);
     }

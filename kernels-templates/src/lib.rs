@@ -12,7 +12,7 @@
 //!   │    └─ mma, async_copy           the instructions
 //!   ├─ decode_simt                    CUDA cores: few query heads a KV head
 //!   │    └─ (both) work, paged        what a warp reads, and where it lies
-//!   │              softmax, convert, e4m3, global, types
+//!   │              softmax, convert, e4m3, global, shared, types
 //!   │              combine            warps of a CTA -> output or partial slot
 //!   └─ merge                          partial slots -> output
 //! templates/echo.cu.tera              copies the parameter structs: do host and device agree on them?
@@ -63,6 +63,7 @@ pub const HEADERS: &[(&str, &str)] = headers![
     "mma",
     "paged",
     "query",
+    "shared",
     "softmax",
     "swizzle",
     "types",

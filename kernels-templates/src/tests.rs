@@ -66,7 +66,10 @@ fn headers_hold_no_template_syntax_and_are_included_once() {
         for delimiter in ["@{", "}@", "@[", "]@", "@#", "#@"] {
             assert!(!text.contains(delimiter), "{name} contains {delimiter}");
         }
-        assert!(text.contains("\n#pragma once\n"), "{name} lacks #pragma once");
+        assert!(
+            text.contains("\n#pragma once\n"),
+            "{name} lacks #pragma once"
+        );
     }
 }
 
@@ -82,7 +85,11 @@ fn no_double_literal_slips_into_device_code() {
             }
             for word in code.split(|c: char| !(c.is_ascii_alphanumeric() || c == '.' || c == '_')) {
                 let is_float = word.starts_with(|c: char| c.is_ascii_digit()) && word.contains('.');
-                assert!(!is_float || word.ends_with('f'), "{name}:{}: {word}", number + 1);
+                assert!(
+                    !is_float || word.ends_with('f'),
+                    "{name}:{}: {word}",
+                    number + 1
+                );
             }
         }
     }
@@ -92,7 +99,12 @@ fn no_double_literal_slips_into_device_code() {
 fn lines_fit_a_reader_s_screen() {
     for (name, text) in HEADERS.iter().chain(TEMPLATES) {
         for (number, line) in text.lines().enumerate() {
-            assert!(line.len() <= 140, "{name}:{} has {} columns", number + 1, line.len());
+            assert!(
+                line.len() <= 140,
+                "{name}:{} has {} columns",
+                number + 1,
+                line.len()
+            );
         }
     }
 }
