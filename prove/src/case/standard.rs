@@ -7,10 +7,11 @@ use pagesmith_spec::Variant;
 /// How much a proof tries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Effort {
-    /// Four cases: edges of blocks and tiles unsplit, ragged and split, one long sequence, mixed strides.
+    /// Five cases: edges of blocks and tiles unsplit, ragged and split, one long sequence split, mixed
+    /// strides, and one sequence that takes every warp several times round its ring.
     #[default]
     Standard,
-    /// The four with every kind of values.
+    /// The five with every kind of values.
     Thorough,
 }
 
@@ -72,7 +73,15 @@ pub fn standard(variant: &Variant, effort: Effort, seed: Seed) -> Vec<CaseSpec> 
             vec![1 + random.below(100), 100 + random.below(100)],
         )
     };
-    let cases = [edges, ragged, long, mixed];
+    // Every warp goes round its ring and comes to a partial tile in the loop, not in its prologue.
+    let deep = CaseSpec {
+        kv_heads: 1,
+        ..base(
+            "deep",
+            vec![cta * (tuning.stages + 1) + 1 + random.below(tile - 1)],
+        )
+    };
+    let cases = [edges, ragged, long, mixed, deep];
     match effort {
         Effort::Standard => cases.to_vec(),
         Effort::Thorough => cases

@@ -5,7 +5,6 @@
 //! such rows the best is kept.
 
 use crate::random::{Random, Seed};
-use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
@@ -54,36 +53,101 @@ impl FromStr for Strength {
     }
 }
 
-/// Values of some axes: `(axis, value)` by ascending axis.
-type Tuple = Vec<(usize, usize)>;
+/// Every tuple of values of every choice of `strength` axes, numbered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Tuples {
+    sizes: Vec<usize>,
+    /// Choices of axes, each with the number of its first tuple.
+    choices: Vec<(Vec<usize>, usize)>,
+    count: usize,
+}
+
+impl Tuples {
+    fn new(sizes: &[usize], strength: usize) -> Self {
+        let mut count = 0;
+        let axes: Vec<usize> = (0..sizes.len()).collect();
+        let choices = choose(&axes, strength)
+            .into_iter()
+            .map(|axes| {
+                let first = count;
+                count += axes.iter().map(|&axis| sizes[axis]).product::<usize>();
+                (axes, first)
+            })
+            .collect();
+        Tuples {
+            sizes: sizes.to_vec(),
+            choices,
+            count,
+        }
+    }
+
+    /// Numbers of the tuples of a row; those with an open axis are left out.
+    fn of<'a>(&'a self, row: &'a [Option<usize>]) -> impl Iterator<Item = usize> + 'a {
+        self.choices.iter().filter_map(|choice| self.number(choice, row))
+    }
+
+    fn number(&self, (axes, first): &(Vec<usize>, usize), row: &[Option<usize>]) -> Option<usize> {
+        let within = axes.iter().try_fold(0, |index, &axis| {
+            row[axis].map(|value| index * self.sizes[axis] + value)
+        });
+        within.map(|within| first + within)
+    }
+
+    /// Numbers of those of them that contain `axis`.
+    fn with<'a>(
+        &'a self,
+        row: &'a [Option<usize>],
+        axis: usize,
+    ) -> impl Iterator<Item = usize> + 'a {
+        self.choices
+            .iter()
+            .filter(move |(axes, _)| axes.contains(&axis))
+            .filter_map(|choice| self.number(choice, row))
+    }
+
+    /// The row of which only the tuple of that number is known.
+    fn row(&self, number: usize) -> Vec<Option<usize>> {
+        let mut row = vec![None; self.sizes.len()];
+        let at = self.choices.partition_point(|(_, first)| *first <= number);
+        if let Some((axes, first)) = at.checked_sub(1).and_then(|at| self.choices.get(at)) {
+            let mut rest = number - first;
+            for &axis in axes.iter().rev() {
+                row[axis] = Some(rest % self.sizes[axis]);
+                rest /= self.sizes[axis];
+            }
+        }
+        row
+    }
+}
 
 /// Rows, and the tuples that they were made to cover.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CoveringArray {
     /// One value index for each axis.
     pub rows: Vec<Vec<usize>>,
-    coverable: BTreeSet<Tuple>,
-    strength: usize,
+    tuples: Tuples,
+    coverable: Vec<bool>,
 }
 
 impl CoveringArray {
     /// Tuples that some legal row has.
     pub fn coverable(&self) -> usize {
-        self.coverable.len()
+        self.coverable.iter().filter(|&&coverable| coverable).count()
     }
 
     /// Coverable tuples that `rows` cover; all of [`CoveringArray::rows`] cover all.
     pub fn covered_by<'a>(&self, rows: impl IntoIterator<Item = &'a Vec<usize>>) -> usize {
-        let covered: BTreeSet<Tuple> = rows
-            .into_iter()
-            .flat_map(|row| tuples(row, self.strength))
-            .collect();
-        covered.intersection(&self.coverable).count()
+        let mut open = self.coverable.clone();
+        for row in rows {
+            let row: Vec<Option<usize>> = row.iter().copied().map(Some).collect();
+            self.tuples.of(&row).for_each(|tuple| open[tuple] = false);
+        }
+        self.coverable() - open.iter().filter(|&&open| open).count()
     }
 }
 
 /// Candidates for each row.
-const CANDIDATES: usize = 12;
+const CANDIDATES: usize = 24;
 
 /// Rows that cover every tuple of values which occurs in some legal row, axis `i` having the values
 /// `0..sizes[i]`. The same arguments give the same rows.
@@ -101,108 +165,98 @@ pub fn covering_array(
     legal: &dyn Fn(&[usize]) -> bool,
     seed: Seed,
 ) -> CoveringArray {
-    let strength = strength.axes().min(sizes.len());
+    let tuples = Tuples::new(sizes, strength.axes().min(sizes.len()));
     let product: Vec<Vec<usize>> = product(sizes).filter(|row| legal(row)).collect();
-    let coverable: BTreeSet<Tuple> = product
-        .iter()
-        .flat_map(|row| tuples(row, strength))
-        .collect();
+    let mut coverable = vec![false; tuples.count];
+    for row in &product {
+        let row: Vec<Option<usize>> = row.iter().copied().map(Some).collect();
+        tuples.of(&row).for_each(|tuple| coverable[tuple] = true);
+    }
+    // The widest axes' tuples need the most rows and must be in a row each anyway.
+    let mut starts: Vec<usize> = (0..tuples.count).filter(|&tuple| coverable[tuple]).collect();
+    let width = |tuple: usize| -> usize {
+        let row = tuples.row(tuple);
+        let known = sizes.iter().zip(row).filter(|(_, value)| value.is_some());
+        known.map(|(size, _)| size).product()
+    };
+    starts.sort_by_cached_key(|&tuple| (std::cmp::Reverse(width(tuple)), tuple));
     let mut greedy = Greedy {
-        sizes,
-        strength,
+        tuples: &tuples,
         product: &product,
-        uncovered: coverable.clone(),
+        open: coverable.clone(),
         random: Random::new(seed),
     };
-    // The widest axes' tuples need the most rows and must be in a row each anyway.
-    let mut starts: Vec<&Tuple> = coverable.iter().collect();
-    starts.sort_by_key(|tuple| {
-        std::cmp::Reverse(
-            tuple
-                .iter()
-                .map(|&(axis, _)| sizes[axis])
-                .product::<usize>(),
-        )
-    });
     let mut rows = Vec::new();
     for start in starts {
-        if !greedy.uncovered.contains(start) {
-            continue;
-        }
-        if let Some(row) = greedy.best_row(start) {
-            for tuple in tuples(&row, strength) {
-                greedy.uncovered.remove(&tuple);
-            }
+        if greedy.open[start]
+            && let Some(row) = greedy.best_row(start)
+        {
+            greedy.cover(&row);
             rows.push(row);
         }
     }
     CoveringArray {
         rows,
+        tuples,
         coverable,
-        strength,
     }
 }
 
 struct Greedy<'a> {
-    sizes: &'a [usize],
-    strength: usize,
+    tuples: &'a Tuples,
     /// Every legal row.
     product: &'a [Vec<usize>],
-    uncovered: BTreeSet<Tuple>,
+    /// Tuples that are not covered yet.
+    open: Vec<bool>,
     random: Random,
 }
 
 impl Greedy<'_> {
-    fn best_row(&mut self, start: &Tuple) -> Option<Vec<usize>> {
+    fn cover(&mut self, row: &[usize]) {
+        let row: Vec<Option<usize>> = row.iter().copied().map(Some).collect();
+        self.tuples.of(&row).for_each(|tuple| self.open[tuple] = false);
+    }
+
+    fn best_row(&mut self, start: usize) -> Option<Vec<usize>> {
         let mut best: Option<(usize, Vec<usize>)> = None;
         for _ in 0..CANDIDATES {
-            let row = self.grow(start);
-            if self.product.binary_search(&row).is_err() {
-                continue;
-            }
-            let gain = tuples(&row, self.strength)
-                .iter()
-                .filter(|tuple| self.uncovered.contains(*tuple))
-                .count();
-            if best.as_ref().is_none_or(|(most, _)| gain > *most) {
+            let grown = self.grow(start);
+            let gain = self.tuples.of(&grown).filter(|&tuple| self.open[tuple]).count();
+            let row: Vec<usize> = grown.into_iter().flatten().collect();
+            let legal = self.product.binary_search(&row).is_ok();
+            if legal && best.as_ref().is_none_or(|(most, _)| gain > *most) {
                 best = Some((gain, row));
             }
         }
         // Greedy growth may end in illegal rows only; some legal row has the tuple.
+        let start = self.tuples.row(start);
         best.map(|(_, row)| row).or_else(|| {
             self.product
                 .iter()
-                .find(|row| start.iter().all(|&(axis, value)| row[axis] == value))
+                .find(|row| row.iter().zip(&start).all(|(&a, b)| b.is_none_or(|b| a == b)))
                 .cloned()
         })
     }
 
-    /// A row with `start` in it; may be illegal.
-    fn grow(&mut self, start: &Tuple) -> Vec<usize> {
-        let mut row: Vec<Option<usize>> = vec![None; self.sizes.len()];
-        for &(axis, value) in start {
-            row[axis] = Some(value);
+    /// A row with the tuple `start` in it; may be illegal.
+    fn grow(&mut self, start: usize) -> Vec<Option<usize>> {
+        let mut row = self.tuples.row(start);
+        let mut axes: Vec<usize> = (0..row.len()).filter(|&axis| row[axis].is_none()).collect();
+        self.random.shuffle(&mut axes);
+        for axis in axes {
+            let mut best = (0, 0, 0);
+            for value in 0..self.tuples.sizes[axis] {
+                row[axis] = Some(value);
+                let gain = self.tuples.with(&row, axis).filter(|&tuple| self.open[tuple]).count();
+                // Ties are broken at random, so that candidates differ.
+                let this = (gain, self.random.bits(), value);
+                if this.0 > best.0 || (this.0 == best.0 && this.1 >= best.1) {
+                    best = this;
+                }
+            }
+            row[axis] = Some(best.2);
         }
-        let mut open: Vec<usize> = (0..row.len()).filter(|&axis| row[axis].is_none()).collect();
-        self.random.shuffle(&mut open);
-        for axis in open {
-            let gain = |value| {
-                let mut known = row.clone();
-                known[axis] = Some(value);
-                partial_tuples(&known, self.strength, axis)
-                    .iter()
-                    .filter(|tuple| self.uncovered.contains(*tuple))
-                    .count()
-            };
-            let gains: Vec<usize> = (0..self.sizes[axis]).map(gain).collect();
-            let most = gains.iter().copied().max().unwrap_or(0);
-            let best: Vec<usize> = (0..gains.len())
-                .filter(|&value| gains[value] == most)
-                .collect();
-            let pick = self.random.below(best.len() as u32) as usize;
-            row[axis] = Some(best.get(pick).copied().unwrap_or(0));
-        }
-        row.into_iter().flatten().collect()
+        row
     }
 }
 
@@ -224,30 +278,8 @@ fn product(sizes: &[usize]) -> impl Iterator<Item = Vec<usize>> + '_ {
     })
 }
 
-fn tuples(row: &[usize], strength: usize) -> Vec<Tuple> {
-    let row: Tuple = row.iter().copied().enumerate().collect();
-    choose(&row, strength)
-}
-
-/// The tuples of the known axes that contain `axis`.
-fn partial_tuples(row: &[Option<usize>], strength: usize, axis: usize) -> Vec<Tuple> {
-    let own = row[axis].map(|value| (axis, value));
-    let others: Tuple = row
-        .iter()
-        .enumerate()
-        .filter(|&(other, _)| other != axis)
-        .filter_map(|(other, value)| value.map(|value| (other, value)))
-        .collect();
-    let mut all = choose(&others, strength - 1);
-    for tuple in &mut all {
-        tuple.extend(own);
-        tuple.sort_unstable();
-    }
-    all
-}
-
 /// Every choice of `count` of `items`, in order.
-fn choose(items: &[(usize, usize)], count: usize) -> Vec<Tuple> {
+fn choose(items: &[usize], count: usize) -> Vec<Vec<usize>> {
     if count == 0 {
         return vec![Vec::new()];
     }
