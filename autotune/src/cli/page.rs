@@ -37,9 +37,15 @@ impl<'w> Page<'w> {
         Page { out, look }
     }
 
-    /// One line of text.
+    /// One line of text; on a terminal it continues below its own beginning.
     pub(crate) fn line(&mut self, text: impl Display) -> io::Result<()> {
-        writeln!(self.out, "{text}")
+        let text = text.to_string();
+        let words = text.trim_start();
+        let indent = text.len() - words.len();
+        for line in self.wrapped(words, indent) {
+            writeln!(self.out, "{:indent$}{line}", "")?;
+        }
+        Ok(())
     }
 
     pub(crate) fn blank(&mut self) -> io::Result<()> {
@@ -54,7 +60,10 @@ impl<'w> Page<'w> {
     /// A line that names what follows.
     pub(crate) fn heading(&mut self, text: impl Display) -> io::Result<()> {
         let bold = self.style(Style::new().bold());
-        writeln!(self.out, "{bold}{text}{bold:#}")
+        for line in self.wrapped(&text.to_string(), 0) {
+            writeln!(self.out, "{bold}{line}{bold:#}")?;
+        }
+        Ok(())
     }
 
     /// A line about something good, with what it is about in front.
@@ -74,7 +83,14 @@ impl<'w> Page<'w> {
 
     fn labelled(&mut self, label: &str, colour: AnsiColor, text: impl Display) -> io::Result<()> {
         let style = self.style(colour.on_default().bold());
-        writeln!(self.out, "{style}{label}{style:#} {text}")
+        let indent = label.len() + 1;
+        let mut lines = self.wrapped(&text.to_string(), indent).into_iter();
+        let first = lines.next().unwrap_or_default();
+        writeln!(self.out, "{style}{label}{style:#} {first}")?;
+        for line in lines {
+            writeln!(self.out, "{:indent$}{line}", "")?;
+        }
+        Ok(())
     }
 
     /// `name  value` with the values in one column.
@@ -82,7 +98,11 @@ impl<'w> Page<'w> {
         let width = fields.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
         let dim = self.style(Style::new().dimmed());
         for (name, value) in fields {
-            let mut lines = value.lines();
+            let lines: Vec<String> = value
+                .lines()
+                .flat_map(|line| self.wrapped(line, width + 4))
+                .collect();
+            let mut lines = lines.into_iter();
             let first = lines.next().unwrap_or_default();
             writeln!(self.out, "  {dim}{name:width$}{dim:#}  {first}")?;
             for line in lines {
@@ -92,16 +112,32 @@ impl<'w> Page<'w> {
         Ok(())
     }
 
-    /// A table under a bold header. `columns` says what a column is called and how it is aligned.
+    /// A table under a bold header. Where the terminal is too narrow, ids continue on a second line.
     pub(crate) fn table(&mut self, columns: &[Column], rows: Vec<Vec<String>>) -> io::Result<()> {
-        let mut table = Table::new();
-        table.load_style(presets::NOTHING);
-        match self.look.width {
-            Some(width) => table
+        let widest = rows.iter().flatten().map(|cell| cell.chars().count()).max();
+        let mut table = self.laid_out(columns, &rows, widest.unwrap_or(0));
+        if let Some(terminal) = self.look.width {
+            for id_width in ID_WIDTHS {
+                if width(&table) <= terminal {
+                    break;
+                }
+                table = self.laid_out(columns, &rows, id_width);
+            }
+            table
                 .set_content_arrangement(ContentArrangement::Dynamic)
-                .set_width(width),
-            None => table.set_content_arrangement(ContentArrangement::Disabled),
-        };
+                .set_width(terminal);
+        }
+        for line in table.lines() {
+            writeln!(self.out, "{}", line.trim_end())?;
+        }
+        Ok(())
+    }
+
+    fn laid_out(&self, columns: &[Column], rows: &[Vec<String>], id_width: usize) -> Table {
+        let mut table = Table::new();
+        table
+            .load_style(presets::NOTHING)
+            .set_content_arrangement(ContentArrangement::Disabled);
         if self.look.styled {
             table.enforce_styling();
         } else {
@@ -113,24 +149,44 @@ impl<'w> Page<'w> {
                 .add_attribute(Attribute::Bold)
         }));
         for row in rows {
-            table.add_row(
-                row.into_iter()
-                    .zip(columns)
-                    .map(|(text, column)| Cell::new(text).set_alignment(column.alignment())),
-            );
+            table.add_row(row.iter().zip(columns).map(|(text, column)| {
+                let text = match column.kind {
+                    Kind::Id => broken(text, id_width),
+                    Kind::Text | Kind::Number => text.clone(),
+                };
+                Cell::new(text).set_alignment(column.alignment())
+            }));
         }
-        for (index, column) in columns.iter().enumerate() {
-            if let Some(settings) = table.column_mut(index) {
-                settings.set_padding((if index == 0 { 0 } else { 1 }, 1));
-                if let Some(delimiter) = column.breaks_after {
-                    settings.set_delimiter(delimiter);
+        for (index, column) in table.column_iter_mut().enumerate() {
+            column.set_padding((u16::from(index > 0), 1));
+        }
+        table
+    }
+
+    /// The lines that a text takes beside `indent` columns: one where there is no terminal.
+    fn wrapped(&self, text: &str, indent: usize) -> Vec<String> {
+        let Some(terminal) = self.look.width else {
+            return vec![text.to_owned()];
+        };
+        let room = usize::from(terminal).saturating_sub(indent).max(20);
+        let mut lines = vec![String::new()];
+        let mut used = 0;
+        for word in text.split(' ') {
+            let length = word.chars().count();
+            if used > 0 && used + 1 + length > room {
+                lines.push(String::new());
+                used = 0;
+            }
+            if let Some(line) = lines.last_mut() {
+                if used > 0 {
+                    line.push(' ');
+                    used += 1;
                 }
+                line.push_str(word);
+                used += length;
             }
         }
-        for line in table.lines() {
-            writeln!(self.out, "{}", line.trim_end())?;
-        }
-        Ok(())
+        lines
     }
 
     fn style(&self, style: Style) -> Style {
@@ -142,44 +198,76 @@ impl<'w> Page<'w> {
     }
 }
 
+/// Columns for ids, the widest first, that are tried where a table is too wide.
+const ID_WIDTHS: [usize; 3] = [40, 30, 20];
+
+/// Columns that a table takes as it is.
+fn width(table: &Table) -> u16 {
+    table.column_max_content_widths().iter().sum::<u16>()
+        + table
+            .column_iter()
+            .map(|column| column.padding_width())
+            .sum::<u16>()
+}
+
+/// An id in lines of at most `width` columns, each but the last ending in its `-`.
+fn broken(id: &str, width: usize) -> String {
+    let mut text = String::with_capacity(id.len() + 4);
+    let mut used = 0;
+    for part in id.split_inclusive('-') {
+        if used > 0 && used + part.len() > width {
+            text.push('\n');
+            used = 0;
+        }
+        text.push_str(part);
+        used += part.len();
+    }
+    text
+}
+
 /// A column of a table.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Column {
     name: &'static str,
-    number: bool,
-    breaks_after: Option<char>,
+    kind: Kind,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    /// Wrapped between words.
+    Text,
+    /// Right-aligned.
+    Number,
+    /// Wrapped after a `-`, so that the pieces joined are the id again.
+    Id,
 }
 
 impl Column {
     pub(crate) const fn text(name: &'static str) -> Self {
         Column {
             name,
-            number: false,
-            breaks_after: None,
+            kind: Kind::Text,
         }
     }
 
-    /// Right-aligned.
     pub(crate) const fn number(name: &'static str) -> Self {
         Column {
-            number: true,
-            ..Column::text(name)
+            name,
+            kind: Kind::Number,
         }
     }
 
-    /// Ids, which a narrow terminal may break after a `-`.
     pub(crate) const fn id(name: &'static str) -> Self {
         Column {
-            breaks_after: Some('-'),
-            ..Column::text(name)
+            name,
+            kind: Kind::Id,
         }
     }
 
     fn alignment(self) -> CellAlignment {
-        if self.number {
-            CellAlignment::Right
-        } else {
-            CellAlignment::Left
+        match self.kind {
+            Kind::Number => CellAlignment::Right,
+            Kind::Text | Kind::Id => CellAlignment::Left,
         }
     }
 }
@@ -234,13 +322,36 @@ mod tests {
     }
 
     #[test]
-    fn a_narrow_terminal_breaks_ids_after_a_dash_and_numbers_stay_whole() {
+    fn a_narrow_terminal_breaks_ids_after_a_dash_and_loses_none_of_it() {
         let text = page(Some(40));
         assert!(
             text.lines().all(|line| line.chars().count() <= 40),
             "{text}"
         );
         assert!(text.contains("35.8 µs"), "{text}");
+        let id: String = text
+            .lines()
+            .skip(1)
+            .filter_map(|line| line.split_whitespace().next())
+            .collect();
+        assert_eq!(id, "decode-d128-g4-b16-bf16-bf16-nhd-dense-01234567");
+    }
+
+    #[test]
+    fn text_wraps_between_words_under_its_own_beginning() {
+        let mut bytes = Vec::new();
+        let look = Look {
+            styled: false,
+            width: Some(24),
+        };
+        let mut page = Page::new(&mut bytes, look);
+        page.line("  one two three four five six").unwrap();
+        page.bad("wrong:", "a b c d e f g h i j k").unwrap();
+        let text = String::from_utf8(bytes).unwrap();
+        assert_eq!(
+            text,
+            "  one two three four\n  five six\nwrong: a b c d e f g h i j\n       k\n"
+        );
     }
 
     #[test]

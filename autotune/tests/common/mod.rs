@@ -7,23 +7,23 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 /// The `autotune` of this build with a cache of its own.
-pub struct Autotune {
-    pub folder: tempfile::TempDir,
+pub(crate) struct Autotune {
+    pub(crate) folder: tempfile::TempDir,
 }
 
 impl Autotune {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Autotune {
             folder: tempfile::tempdir().unwrap(),
         }
     }
 
-    pub fn cache(&self) -> PathBuf {
+    pub(crate) fn cache(&self) -> PathBuf {
         self.folder.path().join("cache")
     }
 
     /// A command with the cache set by its variable.
-    pub fn command(&self, arguments: &[&str]) -> Command {
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_autotune"));
         command
             .args(arguments)
@@ -32,12 +32,12 @@ impl Autotune {
         command
     }
 
-    pub fn run(&self, arguments: &[&str]) -> Answer {
+    pub(crate) fn run(&self, arguments: &[&str]) -> Answer {
         Answer::of(self.command(arguments).output().unwrap())
     }
 
     /// Runs, and gives the JSON object of standard output; fails loudly when the exit code is another.
-    pub fn json(&self, arguments: &[&str], code: i32) -> serde_json::Value {
+    pub(crate) fn json(&self, arguments: &[&str], code: i32) -> serde_json::Value {
         let answer = self.run(arguments);
         assert_eq!(answer.code, code, "{arguments:?}: {answer:?}");
         serde_json::from_str(&answer.stdout)
@@ -45,7 +45,7 @@ impl Autotune {
     }
 
     /// A file in the test's folder.
-    pub fn file(&self, name: &str, contents: impl AsRef<[u8]>) -> String {
+    pub(crate) fn file(&self, name: &str, contents: impl AsRef<[u8]>) -> String {
         let path = self.folder.path().join(name);
         std::fs::write(&path, contents).unwrap();
         path.to_str().unwrap().to_owned()
@@ -53,14 +53,14 @@ impl Autotune {
 }
 
 #[derive(Debug)]
-pub struct Answer {
-    pub code: i32,
-    pub stdout: String,
-    pub stderr: String,
+pub(crate) struct Answer {
+    pub(crate) code: i32,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
 }
 
 impl Answer {
-    pub fn of(output: Output) -> Self {
+    pub(crate) fn of(output: Output) -> Self {
         Answer {
             code: output.status.code().expect("not killed by a signal"),
             stdout: String::from_utf8(output.stdout).unwrap(),
@@ -70,7 +70,7 @@ impl Answer {
 }
 
 /// Every file below a folder, with its length.
-pub fn files(folder: &Path) -> Vec<(PathBuf, u64)> {
+pub(crate) fn files(folder: &Path) -> Vec<(PathBuf, u64)> {
     let mut all = Vec::new();
     let mut open = vec![folder.to_owned()];
     while let Some(folder) = open.pop() {
@@ -88,7 +88,7 @@ pub fn files(folder: &Path) -> Vec<(PathBuf, u64)> {
 }
 
 /// SmolLM2-135M's attention in a config.json: 9 query heads, 3 KV heads, head dim 64.
-pub const SMALL_MODEL: &str = r#"{
+pub(crate) const SMALL_MODEL: &str = r#"{
     "model_type": "llama", "num_hidden_layers": 30, "num_attention_heads": 9,
     "num_key_value_heads": 3, "hidden_size": 576, "max_position_embeddings": 8192,
     "rope_theta": 100000

@@ -10,7 +10,7 @@ const COLUMNS: [Column; 7] = [
     Column::text("tuning"),
     Column::number("time"),
     Column::number("of HBM"),
-    Column::number("registers"),
+    Column::number("regs"),
     Column::number("spills"),
     Column::number("error"),
 ];
