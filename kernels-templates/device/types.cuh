@@ -27,6 +27,9 @@ constexpr bool is_pow2(u32 x) { return x != 0 && (x & (x - 1)) == 0; }
 template <class A, class B> inline constexpr bool is_same = false;
 template <class A> inline constexpr bool is_same<A, A> = true;
 
+template <bool, class Then, class Else> struct Choice { using Type = Then; };
+template <class Then, class Else> struct Choice<false, Then, Else> { using Type = Else; };
+
 // Storage types. Tags, not values: device code only ever holds packed words of them.
 namespace dtype {
 struct bf16 { static constexpr u32 kBytes = 2; };

@@ -7,10 +7,10 @@
 //! ```text
 //! templates/decode.cu.tera            configuration struct, entries pagesmith_decode and pagesmith_merge
 //!   ├─ decode_mma                     tensor cores: S^T = K Q^T, O^T = V^T P^T, a cp.async ring a warp
+//!   │    ├─ query, mma_tile, mma_softmax   fragments, the two products, weights
 //!   │    ├─ kv_copy ── swizzle        paged KV tiles into the ring
-//!   │    ├─ query                     queries as register fragments
 //!   │    └─ mma, async_copy           the instructions
-//!   ├─ decode_simt                    CUDA cores: few query heads a KV head
+//!   ├─ decode_simt ── simt_lanes      CUDA cores: few query heads a KV head
 //!   │    └─ (both) work, paged        what a warp reads, and where it lies
 //!   │              softmax, convert, e4m3, global, shared, types
 //!   │              combine            warps of a CTA -> output or partial slot
@@ -61,9 +61,12 @@ pub const HEADERS: &[(&str, &str)] = headers![
     "kv_copy",
     "merge",
     "mma",
+    "mma_softmax",
+    "mma_tile",
     "paged",
     "query",
     "shared",
+    "simt_lanes",
     "softmax",
     "swizzle",
     "types",
