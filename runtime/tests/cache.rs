@@ -3,7 +3,7 @@
 mod common;
 
 use common::{a100, exclusion, image, put, record, spec, variants};
-use pagesmith_runtime::cache::{CacheError, FindError, KernelCache, ProblemKind};
+use pagesmith_runtime::cache::{CacheError, FindError, KernelCache, Problem, ProblemKind};
 use pagesmith_spec::{Arch, ContentHash, Gpu, Image, TuningRecord, Variant};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -309,6 +309,8 @@ fn hostile_files_are_problems_and_never_a_panic_or_a_large_allocation() {
     fs::create_dir(directory.join("directory.json")).expect("writable");
     let found = cache.candidates(&spec()).expect("reads");
     assert_eq!((found.records.len(), found.problems.len()), (0, 10));
+    let too_long = |problem: &&Problem| matches!(problem.kind(), ProblemKind::TooLong { .. });
+    assert_eq!(found.problems.iter().filter(too_long).count(), 1);
     assert!(cache.lookup(&spec()).is_err());
     assert_eq!(cache.verify().expect("reads").problems.len(), 10);
 }

@@ -101,6 +101,38 @@ fn extreme_shapes_and_strides_are_errors_and_do_not_overflow() {
 }
 
 #[test]
+fn cache_strides_that_run_backwards_are_refused() {
+    let forward = KvStrides::nhd(16, 8, 128);
+    let backward = [
+        (
+            "strides.block",
+            KvStrides {
+                block: -forward.block,
+                ..forward
+            },
+        ),
+        (
+            "strides.token",
+            KvStrides {
+                token: -forward.token,
+                ..forward
+            },
+        ),
+        (
+            "strides.head",
+            KvStrides {
+                head: -forward.head,
+                ..forward
+            },
+        ),
+    ];
+    for (field, strides) in backward {
+        let cache = KvCache::new(at(1 << 30), KvDtype::Bf16, [4, 16, 8, 128], strides);
+        assert_eq!(cache.unwrap_err().field, field);
+    }
+}
+
+#[test]
 fn one_block_may_not_span_4_gib() {
     let strides = |token| KvStrides {
         block: 1 << 40,
