@@ -5,7 +5,7 @@ mod traffic;
 
 pub use kind::InstructionKind;
 use std::collections::BTreeMap;
-pub(crate) use traffic::{phase, sectors, wavefronts};
+pub(crate) use traffic::{sectors, wavefronts};
 
 /// Traffic of one kind to one global allocation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]

@@ -57,7 +57,7 @@ pub(crate) fn wavefronts(addresses: &[u32; 32], mask: u32, bytes: u32) -> (u32, 
 
 /// Wavefronts of one phase; each lane touches `units` adjacent words.
 #[inline]
-pub(crate) fn phase(addresses: &[u32], active: u32, units: u32) -> u32 {
+fn phase(addresses: &[u32], active: u32, units: u32) -> u32 {
     // Groups of `units` banks move together, since accesses are aligned.
     let shift = 2 + units.trailing_zeros();
     let groups = 32 / units;

@@ -4,7 +4,8 @@
 //! and read 0. What is left is in bounds and aligned, and moves whole words.
 
 use super::context::{Context, GlobalUse, SharedUse};
-use super::lanes::{lanes, put};
+use super::lanes::{FULL, lanes, put};
+use super::pattern::{Addresses, free_of_conflicts, resolve, summarise};
 use super::warp::Warp;
 use crate::check::{Details, FindingKind, Party};
 use crate::count::{sectors, wavefronts};
@@ -33,25 +34,6 @@ impl Shape {
 /// Data of an access: up to four words a lane.
 type Block = [[u32; 32]; 4];
 
-/// Addresses of all lanes.
-#[inline(always)]
-pub(super) fn addresses(warp: &Warp, address: Address) -> [u64; 32] {
-    let offset = i64::from(address.offset);
-    let mut out = [0; 32];
-    if address.wide {
-        let base = &warp.doubles[address.base as usize].0;
-        for lane in 0..32 {
-            out[lane] = base[lane].wrapping_add_signed(offset);
-        }
-    } else {
-        let base = &warp.words[address.base as usize].0;
-        for lane in 0..32 {
-            out[lane] = u64::from(base[lane].wrapping_add(offset as u32));
-        }
-    }
-    out
-}
-
 /// The space a generic address points into.
 const fn space_of(address: u64) -> Space {
     match address & !0xFFFF_FFFF {
@@ -69,53 +51,87 @@ pub(super) fn in_space(address: u64, space: Space) -> bool {
 }
 
 /// Splits generic addresses by space; calls `f` once for each space with the lanes and their addresses there.
+#[inline(always)]
 pub(super) fn by_space(
     space: Space,
-    addresses: &[u64; 32],
+    addresses: &Addresses,
     mask: u32,
-    mut f: impl FnMut(Space, &[u64; 32], u32),
+    bytes: u32,
+    mut f: impl FnMut(Space, &Addresses, u32),
 ) {
     if space != Space::Generic {
         f(space, addresses, mask);
         return;
     }
+    if space_of(addresses.min) == Space::Global
+        && space_of(addresses.max) == Space::Global
+        && addresses.max < SHARED_WINDOW
+    {
+        f(Space::Global, addresses, mask);
+        return;
+    }
     let mut rest = mask;
     while rest != 0 {
-        let here = space_of(addresses[rest.trailing_zeros() as usize]);
-        let some = lanes(rest)
-            .filter(|lane| space_of(addresses[*lane]) == here)
-            .fold(0, |mask, lane| mask | 1 << lane);
-        if here == Space::Global {
-            f(here, addresses, some);
+        let first = addresses.of[rest.trailing_zeros() as usize];
+        let here = space_of(first);
+        let some = select(rest, |lane| space_of(addresses.of[lane]) == here);
+        let keep = if here == Space::Global {
+            u64::MAX
         } else {
-            f(here, &addresses.map(|address| address & 0xFFFF_FFFF), some);
+            0xFFFF_FFFF
+        };
+        let mut of = [first & keep; 32];
+        for lane in lanes(some) {
+            of[lane] = addresses.of[lane] & keep;
         }
+        f(here, &summarise(of, bytes), some);
         rest &= !some;
     }
+}
+
+/// The lanes of a mask for which `f` holds.
+#[inline(always)]
+pub(super) fn select(mask: u32, f: impl Fn(usize) -> bool) -> u32 {
+    lanes(mask)
+        .filter(|lane| f(*lane))
+        .fold(0, |all, lane| all | 1 << lane)
+}
+
+/// Sectors of an access of these lanes.
+#[inline(always)]
+pub(super) fn sectors_of(addresses: &Addresses, mask: u32, bytes: u32) -> u32 {
+    if addresses.min == addresses.max {
+        return 1;
+    }
+    if addresses.contiguous && mask == FULL {
+        return ((addresses.max + u64::from(bytes) - 1) / 32 - addresses.min / 32 + 1) as u32;
+    }
+    sectors(&addresses.of, mask)
 }
 
 impl Context<'_> {
     /// Drops misaligned lanes.
     #[inline(always)]
-    fn aligned(&mut self, warp: u32, pc: u32, addresses: &[u64; 32], mask: u32, bytes: u32) -> u32 {
-        let low = u64::from(bytes - 1);
-        let mut any = 0;
-        for lane in 0..32 {
-            any |= if mask >> lane & 1 != 0 {
-                addresses[lane]
-            } else {
-                0
-            };
-        }
-        if any & low == 0 {
+    fn aligned(&mut self, warp: u32, pc: u32, addresses: &Addresses, mask: u32, bytes: u32) -> u32 {
+        if addresses.any & u64::from(bytes - 1) == 0 {
             return mask;
         }
-        let bad = lanes(mask)
-            .filter(|lane| addresses[*lane] & low != 0)
-            .fold(0u32, |mask, lane| mask | 1 << lane);
+        self.drop_misaligned(warp, pc, addresses, mask, bytes)
+    }
+
+    #[cold]
+    fn drop_misaligned(
+        &mut self,
+        warp: u32,
+        pc: u32,
+        addresses: &Addresses,
+        mask: u32,
+        bytes: u32,
+    ) -> u32 {
+        let bad = select(mask, |lane| addresses.of[lane] & u64::from(bytes - 1) != 0);
         if self.checks.alignment {
             for lane in lanes(bad) {
-                let address = addresses[lane];
+                let address = addresses.of[lane];
                 self.report(FindingKind::Misaligned, warp, lane as u32, pc, || Details {
                     address: Some(address),
                     allocation: None,
@@ -130,11 +146,10 @@ impl Context<'_> {
 
     /// The region that holds an access, by a hint first.
     #[inline]
-    fn region_at(&mut self, pc: u32, address: u64, bytes: u32) -> Option<u32> {
+    fn region_at(&mut self, pc: u32, address: u64, bytes: u64) -> Option<u32> {
         let holds = |index: u32| {
             let region = self.env.regions.get(index as usize)?;
-            (address >= region.base && address.saturating_add(u64::from(bytes)) <= region.end)
-                .then_some(index)
+            (address >= region.base && address.saturating_add(bytes) <= region.end).then_some(index)
         };
         let hint = self.hints[pc as usize];
         if let Some(index) = holds(hint) {
@@ -155,32 +170,40 @@ impl Context<'_> {
         &mut self,
         warp: u32,
         pc: u32,
-        addresses: &[u64; 32],
+        addresses: &Addresses,
         mask: u32,
         bytes: u32,
         mut f: impl FnMut(&mut Self, u32, &Allocation, u32),
     ) {
         let env = self.env;
         let mut rest = self.aligned(warp, pc, addresses, mask, bytes);
+        // The usual case: all lanes in one allocation.
+        if let Some(index) = self.region_at(
+            pc,
+            addresses.min,
+            addresses.max - addresses.min + u64::from(bytes),
+        ) && let Some(live) = &env.regions[index as usize].live
+            && rest != 0
+        {
+            f(self, index, live, rest);
+            return;
+        }
+        let of = &addresses.of;
         while rest != 0 {
             let first = rest.trailing_zeros() as usize;
-            let Some(index) = self.region_at(pc, addresses[first], bytes) else {
-                self.outside(warp, pc, first as u32, addresses[first], bytes);
+            let Some(index) = self.region_at(pc, of[first], u64::from(bytes)) else {
+                self.outside(warp, pc, first as u32, of[first], bytes);
                 rest &= rest - 1;
                 continue;
             };
             let region = &env.regions[index as usize];
             let (base, last) = (region.base, region.end - u64::from(bytes));
-            let mut inside = 0u32;
-            for lane in 0..32 {
-                inside |= u32::from(addresses[lane] >= base && addresses[lane] <= last) << lane;
-            }
-            inside &= rest;
+            let inside = select(rest, |lane| of[lane] >= base && of[lane] <= last);
             match &region.live {
                 Some(live) => f(self, index, live, inside),
                 None => {
                     for lane in lanes(inside) {
-                        self.freed(warp, pc, lane as u32, addresses[lane], index);
+                        self.freed(warp, pc, lane as u32, of[lane], index);
                     }
                 }
             }
@@ -242,38 +265,72 @@ impl Context<'_> {
         });
     }
 
-    /// Whether all lanes read written bytes; reports those that do not.
+    /// Reports lanes that read bytes which nothing wrote.
     #[inline]
     pub(super) fn check_written(
         &mut self,
         warp: u32,
         pc: u32,
         allocation: &Allocation,
-        addresses: &[u64; 32],
+        addresses: &Addresses,
         mask: u32,
         bytes: u32,
     ) {
         let written = allocation.written();
+        let start = addresses.min - allocation.base;
+        if addresses.contiguous && start % 32 == 0 && mask == FULL {
+            // One run of whole shadow words.
+            let at = (start / 32) as usize;
+            let run = &written[at..at + bytes as usize];
+            if run
+                .iter()
+                .fold(u32::MAX, |all, word| all & word.load(Relaxed))
+                == u32::MAX
+            {
+                return;
+            }
+        }
         let low = u32::MAX >> (32 - bytes);
         let mut all = u32::MAX;
         for lane in lanes(mask) {
-            let offset = addresses[lane] - allocation.base;
+            let offset = addresses.of[lane] - allocation.base;
             all &= written[(offset / 32) as usize].load(Relaxed) >> (offset % 32);
         }
-        if all & low == low {
-            return;
+        if all & low != low {
+            self.report_unwritten(warp, pc, allocation, addresses, mask, bytes);
         }
+    }
+
+    #[cold]
+    fn report_unwritten(
+        &mut self,
+        warp: u32,
+        pc: u32,
+        allocation: &Allocation,
+        addresses: &Addresses,
+        mask: u32,
+        bytes: u32,
+    ) {
         for lane in lanes(mask) {
-            let address = addresses[lane];
-            if !allocation.is_written(address - allocation.base, u64::from(bytes)) {
-                let name: &Arc<str> = &allocation.name;
-                let offset = address - allocation.base;
-                self.report(FindingKind::UninitialisedMemory, warp, lane as u32, pc, || Details {
+            let address = addresses.of[lane];
+            let offset = address - allocation.base;
+            if allocation.is_written(offset, u64::from(bytes)) {
+                continue;
+            }
+            let name: &Arc<str> = &allocation.name;
+            self.report(
+                FindingKind::UninitialisedMemory,
+                warp,
+                lane as u32,
+                pc,
+                || Details {
                     address: Some(address),
                     allocation: Some(name.to_string()),
-                    message: format!("read of {bytes} bytes at offset {offset} of `{name}` that nothing wrote"),
-                });
-            }
+                    message: format!(
+                        "read of {bytes} bytes at offset {offset} of `{name}` that nothing wrote"
+                    ),
+                },
+            );
         }
     }
 
@@ -281,14 +338,14 @@ impl Context<'_> {
     #[inline]
     pub(super) fn mark_written(
         allocation: &Allocation,
-        addresses: &[u64; 32],
+        addresses: &Addresses,
         mask: u32,
         bytes: u32,
     ) {
         let written = allocation.written();
         let low = u32::MAX >> (32 - bytes);
         for lane in lanes(mask) {
-            let offset = addresses[lane] - allocation.base;
+            let offset = addresses.of[lane] - allocation.base;
             let word = &written[(offset / 32) as usize];
             let bits = low << (offset % 32);
             if word.load(Relaxed) & bits != bits {
@@ -303,25 +360,41 @@ impl Context<'_> {
         &mut self,
         warp: u32,
         pc: u32,
-        addresses: &[u64; 32],
+        addresses: &Addresses,
         mask: u32,
         bytes: u32,
     ) -> u32 {
         let mask = self.aligned(warp, pc, addresses, mask, bytes);
         let size = u64::from(self.env.shared_bytes);
-        let last = size.saturating_sub(u64::from(bytes));
-        let mut most = 0;
-        for lane in 0..32 {
-            most = most.max(if mask >> lane & 1 != 0 {
-                addresses[lane]
-            } else {
-                0
-            });
-        }
-        if most <= last && size >= u64::from(bytes) {
+        if addresses.max.saturating_add(u64::from(bytes)) <= size {
             return mask;
         }
         self.drop_outside(warp, pc, addresses, mask, bytes, size, "shared memory")
+    }
+
+    /// Counts a shared access of these lanes.
+    #[inline(always)]
+    pub(super) fn count_wavefronts(
+        &mut self,
+        pc: u32,
+        purpose: SharedUse,
+        addresses: &Addresses,
+        mask: u32,
+        bytes: u32,
+    ) {
+        if !self.count_traffic || mask == 0 {
+            return;
+        }
+        if let Some(phases) = free_of_conflicts(self.fast, &addresses.of, mask, bytes) {
+            self.count_shared(pc, purpose, phases, phases);
+            return;
+        }
+        let mut low = [0; 32];
+        for lane in 0..32 {
+            low[lane] = addresses.of[lane] as u32;
+        }
+        let (wavefronts, minimum) = wavefronts(&low, mask, bytes);
+        self.count_shared(pc, purpose, wavefronts, minimum);
     }
 
     #[cold]
@@ -330,7 +403,7 @@ impl Context<'_> {
         &mut self,
         warp: u32,
         pc: u32,
-        addresses: &[u64; 32],
+        addresses: &Addresses,
         mask: u32,
         bytes: u32,
         size: u64,
@@ -338,7 +411,7 @@ impl Context<'_> {
     ) -> u32 {
         let mut kept = 0;
         for lane in lanes(mask) {
-            let address = addresses[lane];
+            let address = addresses.of[lane];
             if address
                 .checked_add(u64::from(bytes))
                 .is_some_and(|end| end <= size)
@@ -368,42 +441,26 @@ impl Context<'_> {
         shape: Shape,
         address: Address,
     ) {
-        let addresses = addresses(warp, address);
-        let pc = warp.pc;
+        let bytes = shape.bytes();
+        let addresses = resolve(self.fast, &warp.words, &warp.doubles, address, mask, bytes);
+        let (index, pc, env) = (warp.index, warp.pc, self.env);
         let mut data: Block = [[0; 32]; 4];
         by_space(
             space,
             &addresses,
             mask,
+            bytes,
             |space, addresses, mask| match space {
-                Space::Shared => {
-                    self.load_shared(warp.index, pc, addresses, mask, shape.bytes(), &mut data)
+                Space::Shared => self.load_shared(index, pc, addresses, mask, bytes, &mut data),
+                Space::Local => self.load_local(index, pc, addresses, mask, bytes, &mut data),
+                Space::Param => {
+                    self.load_image(index, pc, env.params, addresses, mask, bytes, &mut data)
                 }
-                Space::Local => {
-                    self.load_local(warp.index, pc, addresses, mask, shape.bytes(), &mut data)
-                }
-                Space::Param => self.load_bytes(
-                    warp.index,
-                    pc,
-                    self.env.params,
-                    addresses,
-                    mask,
-                    shape.bytes(),
-                    &mut data,
-                ),
                 Space::Const => {
-                    self.load_bytes(
-                        warp.index,
-                        pc,
-                        self.env.constants,
-                        addresses,
-                        mask,
-                        shape.bytes(),
-                        &mut data,
-                    );
+                    self.load_image(index, pc, env.constants, addresses, mask, bytes, &mut data)
                 }
                 Space::Global | Space::Generic => {
-                    self.load_global(warp.index, pc, addresses, mask, shape.bytes(), &mut data);
+                    self.load_global(index, pc, addresses, mask, bytes, &mut data)
                 }
             },
         );
@@ -419,33 +476,23 @@ impl Context<'_> {
         shape: Shape,
         address: Address,
     ) {
-        let addresses = addresses(warp, address);
-        let pc = warp.pc;
+        let bytes = shape.bytes();
+        let addresses = resolve(self.fast, &warp.words, &warp.doubles, address, mask, bytes);
+        let (index, pc) = (warp.index, warp.pc);
         let data = gather(warp, shape);
         by_space(
             space,
             &addresses,
             mask,
+            bytes,
             |space, addresses, mask| match space {
-                Space::Shared => {
-                    self.store_shared(warp.index, pc, addresses, mask, shape.bytes(), &data)
-                }
-                Space::Local => {
-                    self.store_local(warp.index, pc, addresses, mask, shape.bytes(), &data)
-                }
+                Space::Shared => self.store_shared(index, pc, addresses, mask, bytes, &data),
+                Space::Local => self.store_local(index, pc, addresses, mask, bytes, &data),
                 Space::Param | Space::Const => {
-                    self.drop_outside(
-                        warp.index,
-                        pc,
-                        addresses,
-                        mask,
-                        shape.bytes(),
-                        0,
-                        "a read-only space",
-                    );
+                    self.drop_outside(index, pc, addresses, mask, bytes, 0, "a read-only space");
                 }
                 Space::Global | Space::Generic => {
-                    self.store_global(warp.index, pc, addresses, mask, shape.bytes(), &data)
+                    self.store_global(index, pc, addresses, mask, bytes, &data)
                 }
             },
         );
@@ -455,7 +502,7 @@ impl Context<'_> {
         &mut self,
         warp: u32,
         pc: u32,
-        addresses: &[u64; 32],
+        addresses: &Addresses,
         mask: u32,
         bytes: u32,
         data: &mut Block,
@@ -473,7 +520,7 @@ impl Context<'_> {
                         pc,
                         GlobalUse::Load,
                         index,
-                        sectors(addresses, mask),
+                        sectors_of(addresses, mask, bytes),
                         total,
                     );
                 }
@@ -482,7 +529,7 @@ impl Context<'_> {
                 }
                 let words = allocation.words();
                 for lane in lanes(mask) {
-                    let offset = addresses[lane] - allocation.base;
+                    let offset = addresses.of[lane] - allocation.base;
                     let at = (offset / 4) as usize;
                     if bytes < 4 {
                         data[0][lane] = words[at].load(Relaxed) >> (8 * (offset % 4));
@@ -501,7 +548,7 @@ impl Context<'_> {
         &mut self,
         warp: u32,
         pc: u32,
-        addresses: &[u64; 32],
+        addresses: &Addresses,
         mask: u32,
         bytes: u32,
         data: &Block,
@@ -519,13 +566,13 @@ impl Context<'_> {
                         pc,
                         GlobalUse::Store,
                         index,
-                        sectors(addresses, mask),
+                        sectors_of(addresses, mask, bytes),
                         total,
                     );
                 }
                 let words = allocation.words();
                 for lane in lanes(mask) {
-                    let offset = addresses[lane] - allocation.base;
+                    let offset = addresses.of[lane] - allocation.base;
                     if bytes < 4 {
                         allocation.write(offset, &data[0][lane].to_le_bytes()[..bytes as usize]);
                         continue;
@@ -545,22 +592,15 @@ impl Context<'_> {
         &mut self,
         warp: u32,
         pc: u32,
-        addresses: &[u64; 32],
+        addresses: &Addresses,
         mask: u32,
         bytes: u32,
         data: &mut Block,
     ) {
         let mask = self.in_shared(warp, pc, addresses, mask, bytes);
-        if mask == 0 {
-            return;
-        }
-        if self.count_traffic {
-            let (wavefronts, minimum) =
-                wavefronts(&addresses.map(|address| address as u32), mask, bytes);
-            self.count_shared(pc, SharedUse::Load, wavefronts, minimum);
-        }
+        self.count_wavefronts(pc, SharedUse::Load, addresses, mask, bytes);
         for lane in lanes(mask) {
-            let address = addresses[lane] as usize;
+            let address = addresses.of[lane] as usize;
             let at = address / 4;
             if self.shadowed {
                 let who = Party {
@@ -593,22 +633,15 @@ impl Context<'_> {
         &mut self,
         warp: u32,
         pc: u32,
-        addresses: &[u64; 32],
+        addresses: &Addresses,
         mask: u32,
         bytes: u32,
         data: &Block,
     ) {
         let mask = self.in_shared(warp, pc, addresses, mask, bytes);
-        if mask == 0 {
-            return;
-        }
-        if self.count_traffic {
-            let (wavefronts, minimum) =
-                wavefronts(&addresses.map(|address| address as u32), mask, bytes);
-            self.count_shared(pc, SharedUse::Store, wavefronts, minimum);
-        }
+        self.count_wavefronts(pc, SharedUse::Store, addresses, mask, bytes);
         for lane in lanes(mask) {
-            let address = addresses[lane] as usize;
+            let address = addresses.of[lane] as usize;
             let at = address / 4;
             if self.shadowed {
                 let who = Party {
@@ -648,7 +681,7 @@ impl Context<'_> {
         &mut self,
         warp: u32,
         pc: u32,
-        addresses: &[u64; 32],
+        addresses: &Addresses,
         mask: u32,
         bytes: u32,
     ) -> u32 {
@@ -661,20 +694,20 @@ impl Context<'_> {
         &mut self,
         warp: u32,
         pc: u32,
-        addresses: &[u64; 32],
+        addresses: &Addresses,
         mask: u32,
         bytes: u32,
         data: &mut Block,
     ) {
         for lane in lanes(self.in_local(warp, pc, addresses, mask, bytes)) {
-            let start = self.local_start(warp, lane, addresses[lane]);
+            let start = self.local_start(warp, lane, addresses.of[lane]);
             let range = start..start + bytes as usize;
             if self.checks.uninitialised
                 && !self.local_written[range.clone()]
                     .iter()
                     .all(|written| *written)
             {
-                let address = addresses[lane];
+                let address = addresses.of[lane];
                 self.report(
                     FindingKind::UninitialisedMemory,
                     warp,
@@ -695,13 +728,13 @@ impl Context<'_> {
         &mut self,
         warp: u32,
         pc: u32,
-        addresses: &[u64; 32],
+        addresses: &Addresses,
         mask: u32,
         bytes: u32,
         data: &Block,
     ) {
         for lane in lanes(self.in_local(warp, pc, addresses, mask, bytes)) {
-            let start = self.local_start(warp, lane, addresses[lane]);
+            let start = self.local_start(warp, lane, addresses.of[lane]);
             for (i, byte) in self.local[start..start + bytes as usize]
                 .iter_mut()
                 .enumerate()
@@ -714,24 +747,21 @@ impl Context<'_> {
 
     /// Loads from a read-only image: parameters or constants.
     #[allow(clippy::too_many_arguments)]
-    fn load_bytes(
+    fn load_image(
         &mut self,
         warp: u32,
         pc: u32,
         image: &[u8],
-        addresses: &[u64; 32],
+        addresses: &Addresses,
         mask: u32,
         bytes: u32,
         data: &mut Block,
     ) {
         let mask = self.aligned(warp, pc, addresses, mask, bytes);
-        let first = addresses[mask.trailing_zeros() as usize & 31];
-        if mask != 0 && lanes(mask).all(|lane| addresses[lane] == first) {
+        if mask != 0 && addresses.min == addresses.max {
             // Nearly every parameter is read by all lanes at one address.
-            if let Some(source) = usize::try_from(first)
-                .ok()
-                .and_then(|start| image.get(start..start + bytes as usize))
-            {
+            let start = usize::try_from(addresses.min).unwrap_or(usize::MAX);
+            if let Some(source) = image.get(start..start.saturating_add(bytes as usize)) {
                 spread(source, 0, data);
                 for plane in data {
                     *plane = [plane[0]; 32];
@@ -749,7 +779,7 @@ impl Context<'_> {
             size,
             "parameters or constants",
         )) {
-            let start = addresses[lane] as usize;
+            let start = addresses.of[lane] as usize;
             spread(&image[start..start + bytes as usize], lane, data);
         }
     }

@@ -3,14 +3,15 @@
 //! The data moves at the issue, which keeps the interpreter simple; what a thread may see of it is the shadow's
 //! business: until the wait that covers the copy its bytes are in flight.
 
-use super::access::addresses;
+use super::access::{sectors_of, select};
 use super::context::{Context, GlobalUse, SharedUse};
 use super::lanes::{Words, lanes};
 use super::matrix::transpose;
+use super::pattern::{resolve, summarise};
 use super::warp::Warp;
 use crate::check::{ALL_LANES, Party};
-use crate::count::{phase, sectors, wavefronts};
 use crate::lower::op::{Address, NONE, Reg};
+use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// The copies that a warp has in flight.
@@ -73,19 +74,16 @@ impl Context<'_> {
             }
         }
         flying.retain_mut(|copy| {
-            let covered = |lane: usize| copy.group < committed[lane].saturating_sub(pending);
-            let done = lanes(copy.mask & mask)
-                .filter(|lane| covered(*lane))
-                .fold(0u32, |mask, lane| mask | 1 << lane);
-            if self.shadowed {
-                for lane in lanes(done) {
-                    let who = Party {
-                        warp: index,
-                        lane: lane as u32,
-                    };
-                    self.shadow
-                        .land(copy.at[lane] as usize, usize::from(copy.words), who);
-                }
+            let done = select(copy.mask & mask, |lane| {
+                copy.group < committed[lane].saturating_sub(pending)
+            });
+            for lane in lanes(done) {
+                let who = Party {
+                    warp: index,
+                    lane: lane as u32,
+                };
+                self.shadow
+                    .land(copy.at[lane] as usize, usize::from(copy.words), who);
             }
             copy.mask &= !done;
             copy.mask != 0
@@ -102,8 +100,8 @@ impl Context<'_> {
         from: Address,
         src: Reg,
     ) {
-        let (to, from) = (addresses(warp, to), addresses(warp, from));
         let (index, pc, bytes) = (warp.index, warp.pc, u32::from(size));
+        let to = resolve(self.fast, &warp.words, &warp.doubles, to, mask, bytes);
         let mask = self.in_shared(index, pc, &to, mask, bytes);
         if mask == 0 {
             return;
@@ -111,61 +109,69 @@ impl Context<'_> {
         let count = usize::from(size / 4);
         let mut at = [0u32; 32];
         for lane in 0..32 {
-            at[lane] = (to[lane] / 4) as u32;
+            at[lane] = (to.of[lane] / 4) as u32;
         }
-        if self.count_traffic {
-            let (wavefronts, minimum) = wavefronts(&to.map(|address| address as u32), mask, bytes);
-            self.count_shared(pc, SharedUse::Async, wavefronts, minimum);
-        }
+        self.count_wavefronts(pc, SharedUse::Async, &to, mask, bytes);
         // A copy of no bytes reads nothing: its address may point anywhere.
         let (mut full, mut partial) = (mask, 0);
         if src != NONE {
             let wanted = &warp.words[src as usize].0;
-            for lane in lanes(mask) {
-                let wanted = wanted[lane];
-                if wanted < bytes {
-                    full &= !(1 << lane);
-                    self.shared[at[lane] as usize..at[lane] as usize + count].fill(0);
-                    if wanted > 0 {
-                        partial |= 1 << lane;
-                    }
-                }
+            full = select(mask, |lane| wanted[lane] >= bytes);
+            partial = select(mask & !full, |lane| wanted[lane] > 0);
+            for lane in lanes(mask & !full) {
+                self.shared[at[lane] as usize..at[lane] as usize + count].fill(0);
             }
         }
-        self.by_region(
-            index,
-            pc,
-            &from,
-            full,
-            bytes,
-            |context, region, allocation, mask| {
-                if context.count_traffic {
-                    context.count_global(
-                        pc,
-                        GlobalUse::Async,
-                        region,
-                        sectors(&from, mask),
-                        bytes * mask.count_ones(),
-                    );
-                }
-                if context.checks.uninitialised {
-                    context.check_written(index, pc, allocation, &from, mask, bytes);
-                }
-                let words = allocation.words();
-                for lane in lanes(mask) {
-                    let start = ((from[lane] - allocation.base) / 4) as usize;
-                    let to = at[lane] as usize;
-                    for (to, from) in context.shared[to..to + count]
-                        .iter_mut()
-                        .zip(&words[start..start + count])
-                    {
-                        *to = from.load(Relaxed);
+        if full != 0 {
+            let from = resolve(self.fast, &warp.words, &warp.doubles, from, full, bytes);
+            self.by_region(
+                index,
+                pc,
+                &from,
+                full,
+                bytes,
+                |context, region, allocation, mask| {
+                    if context.count_traffic {
+                        let sectors = sectors_of(&from, mask, bytes);
+                        context.count_global(
+                            pc,
+                            GlobalUse::Async,
+                            region,
+                            sectors,
+                            bytes * mask.count_ones(),
+                        );
                     }
-                }
-            },
-        );
+                    if context.checks.uninitialised {
+                        context.check_written(index, pc, allocation, &from, mask, bytes);
+                    }
+                    let words = allocation.words();
+                    let place = |lane: usize| {
+                        (
+                            ((from.of[lane] - allocation.base) / 4) as usize,
+                            at[lane] as usize,
+                        )
+                    };
+                    if bytes == 16 {
+                        for lane in lanes(mask) {
+                            let (start, to) = place(lane);
+                            copy16(&words[start..start + 4], &mut context.shared[to..to + 4]);
+                        }
+                        return;
+                    }
+                    for lane in lanes(mask) {
+                        let (start, to) = place(lane);
+                        for (to, from) in context.shared[to..to + count]
+                            .iter_mut()
+                            .zip(&words[start..start + count])
+                        {
+                            *to = from.load(Relaxed);
+                        }
+                    }
+                },
+            );
+        }
         for lane in lanes(partial) {
-            self.partial_copy(warp, lane, &from, src, at[lane] as usize);
+            self.partial_copy(warp, lane, from, src, at[lane] as usize);
         }
         if self.shadowed {
             for lane in lanes(mask) {
@@ -174,19 +180,19 @@ impl Context<'_> {
                     lane: lane as u32,
                 };
                 if let Some(conflict) = self.shadow.write(at[lane] as usize, count, who, true) {
-                    self.report_conflict(conflict, who, pc, to[lane] as u32, "cp.async write");
+                    self.report_conflict(conflict, who, pc, to.of[lane] as u32, "cp.async write");
                 }
             }
+            warp.copies.issue(mask, size / 4, &at);
         }
-        warp.copies.issue(mask, size / 4, &at);
     }
 
     /// A copy of fewer bytes than its size, one byte at a time.
-    fn partial_copy(&mut self, warp: &Warp, lane: usize, from: &[u64; 32], src: Reg, at: usize) {
+    fn partial_copy(&mut self, warp: &Warp, lane: usize, from: Address, src: Reg, at: usize) {
         let (index, pc) = (warp.index, warp.pc);
+        let start = resolve(self.fast, &warp.words, &warp.doubles, from, 1 << lane, 1).min;
         for byte in 0..warp.words[src as usize].0[lane] {
-            let mut one = *from;
-            one[lane] += u64::from(byte);
+            let one = summarise([start + u64::from(byte); 32], 1);
             self.by_region(
                 index,
                 pc,
@@ -201,7 +207,7 @@ impl Context<'_> {
                         context.check_written(index, pc, allocation, &one, mask, 1);
                     }
                     let mut value = [0];
-                    allocation.read(one[lane] - allocation.base, &mut value);
+                    allocation.read(one.min - allocation.base, &mut value);
                     context.shared[at + byte as usize / 4] |=
                         u32::from(value[0]) << (8 * (byte % 4));
                 },
@@ -218,23 +224,12 @@ impl Context<'_> {
         d: [Reg; 4],
         address: Address,
     ) {
-        let rows = addresses(warp, address);
         let (index, pc) = (warp.index, warp.pc);
         let count = usize::from(count);
         let wanted = u32::MAX >> (32 - 8 * count);
+        let rows = resolve(self.fast, &warp.words, &warp.doubles, address, wanted, 16);
         let inside = self.in_shared(index, pc, &rows, wanted, 16);
-        if self.count_traffic {
-            let low = rows.map(|address| address as u32);
-            let (mut total, mut minimum) = (0, 0);
-            for matrix in 0..count {
-                let active = inside >> (8 * matrix) & 0xFF;
-                if active != 0 {
-                    total += phase(&low[8 * matrix..8 * matrix + 8], active, 4);
-                    minimum += 1;
-                }
-            }
-            self.count_shared(pc, SharedUse::Load, total, minimum);
-        }
+        self.count_wavefronts(pc, SharedUse::Load, &rows, inside, 16);
         if self.shadowed {
             // Which lane receives which word follows from the layout; the row is read by the warp as one.
             let who = Party {
@@ -242,27 +237,52 @@ impl Context<'_> {
                 lane: ALL_LANES,
             };
             for lane in lanes(inside) {
-                if let Some(conflict) = self.shadow.read((rows[lane] / 4) as usize, 4, who) {
-                    self.report_conflict(conflict, who, pc, rows[lane] as u32, "ldmatrix read");
+                if let Some(conflict) = self.shadow.read((rows.of[lane] / 4) as usize, 4, who) {
+                    self.report_conflict(conflict, who, pc, rows.of[lane] as u32, "ldmatrix read");
                 }
             }
         }
-        for matrix in 0..count {
+        for (matrix, d) in d.into_iter().enumerate().take(count) {
             let mut plane = Words::ZERO;
             let (to, _) = plane.0.as_chunks_mut::<4>();
             for (row, to) in to.iter_mut().enumerate() {
                 let lane = 8 * matrix + row;
                 if inside >> lane & 1 != 0 {
-                    let at = (rows[lane] / 4) as usize;
+                    let at = (rows.of[lane] / 4) as usize;
                     to.copy_from_slice(&self.shared[at..at + 4]);
                 }
             }
             if trans {
                 plane.0 = transpose::<AVX2>(&plane.0);
             }
-            if d[matrix] != NONE {
-                warp.words[d[matrix] as usize] = plane;
+            if d != NONE {
+                warp.words[d as usize] = plane;
             }
         }
+    }
+}
+
+/// Copies four words of global memory.
+#[inline(always)]
+fn copy16(from: &[AtomicU32], to: &mut [u32]) {
+    #[cfg(target_arch = "x86_64")]
+    if from.len() == 4 && to.len() == 4 {
+        // SAFETY: the lengths were just checked. `to` is borrowed exclusively. `from` may be written by another thread
+        // at the same time: the assembly is one 16-byte load, which x86 performs as whole aligned words (the slice is
+        // aligned to 4), that is, as four relaxed atomic loads.
+        unsafe {
+            std::arch::asm!(
+                "movups {value}, [{from}]",
+                "movups [{to}], {value}",
+                value = out(xmm_reg) _,
+                from = in(reg) from.as_ptr(),
+                to = in(reg) to.as_mut_ptr(),
+                options(nostack, preserves_flags),
+            );
+        }
+        return;
+    }
+    for (to, from) in to.iter_mut().zip(from) {
+        *to = from.load(Relaxed);
     }
 }

@@ -1,11 +1,11 @@
 //! Atomic operations on global and shared memory, one lane after the other.
 
-use super::access::{addresses, by_space};
+use super::access::{by_space, sectors_of};
 use super::context::{Context, GlobalUse, SharedUse};
 use super::lanes::lanes;
+use super::pattern::{Addresses, resolve};
 use super::warp::Warp;
 use crate::check::Party;
-use crate::count::{sectors, wavefronts};
 use crate::lower::op::{Address, Atomic, NONE, Reg, Space};
 use crate::memory::Allocation;
 use crate::parse::ast::Ty;
@@ -101,11 +101,13 @@ impl Context<'_> {
         shape: AtomicShape,
         address: Address,
     ) {
-        let addresses = addresses(warp, address);
+        let bytes = shape.ty.bytes();
+        let addresses = resolve(self.fast, &warp.words, &warp.doubles, address, mask, bytes);
         by_space(
             space,
             &addresses,
             mask,
+            bytes,
             |space, addresses, mask| match space {
                 Space::Shared => self.atomic_shared(warp, addresses, mask, shape),
                 _ => self.atomic_global(warp, addresses, mask, shape),
@@ -116,7 +118,7 @@ impl Context<'_> {
     fn atomic_global(
         &mut self,
         warp: &mut Warp,
-        addresses: &[u64; 32],
+        addresses: &Addresses,
         mask: u32,
         shape: AtomicShape,
     ) {
@@ -135,7 +137,7 @@ impl Context<'_> {
                         pc,
                         GlobalUse::Atomic,
                         region,
-                        sectors(addresses, mask),
+                        sectors_of(addresses, mask, bytes),
                         total,
                     );
                 }
@@ -147,7 +149,13 @@ impl Context<'_> {
                         shape.operand(warp, shape.b, lane),
                         shape.operand(warp, shape.c, lane),
                     );
-                    let old = update(allocation, addresses[lane] - allocation.base, shape, b, c);
+                    let old = update(
+                        allocation,
+                        addresses.of[lane] - allocation.base,
+                        shape,
+                        b,
+                        c,
+                    );
                     shape.result(warp, lane, old);
                 }
                 Self::mark_written(allocation, addresses, mask, bytes);
@@ -158,7 +166,7 @@ impl Context<'_> {
     fn atomic_shared(
         &mut self,
         warp: &mut Warp,
-        addresses: &[u64; 32],
+        addresses: &Addresses,
         mask: u32,
         shape: AtomicShape,
     ) {
@@ -167,13 +175,9 @@ impl Context<'_> {
         if mask == 0 {
             return;
         }
-        if self.count_traffic {
-            let (wavefronts, minimum) =
-                wavefronts(&addresses.map(|address| address as u32), mask, bytes);
-            self.count_shared(pc, SharedUse::Atomic, wavefronts, minimum);
-        }
+        self.count_wavefronts(pc, SharedUse::Atomic, addresses, mask, bytes);
         for lane in lanes(mask) {
-            let at = (addresses[lane] / 4) as usize;
+            let at = (addresses.of[lane] / 4) as usize;
             if self.shadowed
                 && let Some(conflict) = self.shadow.update(at, bytes as usize / 4, warp.index)
             {
@@ -181,7 +185,7 @@ impl Context<'_> {
                     warp: warp.index,
                     lane: lane as u32,
                 };
-                self.report_conflict(conflict, who, pc, addresses[lane] as u32, "atomic");
+                self.report_conflict(conflict, who, pc, addresses.of[lane] as u32, "atomic");
             }
             let (b, c) = (
                 shape.operand(warp, shape.b, lane),

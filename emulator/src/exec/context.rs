@@ -60,6 +60,8 @@ pub(super) struct Context<'a> {
     pub(super) env: &'a Env<'a>,
     pub(super) checks: Checks,
     pub(super) count_traffic: bool,
+    /// The CPU has what the fast versions need.
+    pub(super) fast: bool,
     pub(super) geometry: Geometry,
     pub(super) shared: Vec<u32>,
     pub(super) shadow: Shadow,
@@ -87,6 +89,7 @@ impl<'a> Context<'a> {
             env,
             checks,
             count_traffic,
+            fast: super::has_avx2() && !env.options.portable,
             geometry: Geometry {
                 grid: env.grid,
                 block: env.block,

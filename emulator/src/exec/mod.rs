@@ -19,7 +19,10 @@ mod convert;
 mod half;
 mod lanes;
 mod matrix;
+#[cfg(target_arch = "x86_64")]
+mod mma_avx2;
 mod numeric;
+mod pattern;
 mod run;
 mod start;
 mod warp;

@@ -2,7 +2,6 @@
 
 use super::block::run_block;
 use super::context::{Context, Env, Tally};
-use super::has_avx2;
 use super::warp::Warp;
 use crate::check::Sink;
 use crate::count::{Counts, InstructionKind};
@@ -158,7 +157,6 @@ impl<'a> Blocks<'a> {
 struct Worker<'a> {
     context: Context<'a>,
     warps: Vec<Warp>,
-    fast: bool,
     /// Findings by block number.
     found: Vec<(u64, Sink)>,
 }
@@ -172,18 +170,16 @@ impl<'a> Worker<'a> {
             warp.prepare(env.entry, index);
             warps.push(warp);
         }
-        let fast = has_avx2() && !env.options.portable;
         Self {
             context: Context::new(env),
             warps,
-            fast,
             found: Vec::new(),
         }
     }
 
     fn run(mut self, number: u64, index: [u32; 3]) -> Self {
         self.context.reset(index, self.warps.len());
-        if self.fast {
+        if self.context.fast {
             run_block::<true>(&mut self.context, &mut self.warps);
         } else {
             run_block::<false>(&mut self.context, &mut self.warps);
