@@ -70,7 +70,7 @@ template <class C> class KvCopy {
         }
     }
 
-    // Rolled up: an item has at most one partial tile, and unrolled it would double the kernel.
+    // Rolled up: an item has at most one partial tile, and unrolled it would make the kernel a fifth larger.
     __device__ __forceinline__ void start_partial(u32 stage, u32 token, u32 live) const {
 #pragma unroll 1
         for (u32 r = 0; r < C::kTileTokens; r += kRows) {
