@@ -4,7 +4,7 @@ mod finding;
 mod shadow;
 mod sink;
 
-pub(crate) use shadow::{ALL_LANES, ATOMIC, Conflict, Party, Shadow};
+pub(crate) use shadow::{ALL_LANES, ATOMIC, Conflict, LAST_GROUP, Party, Shadow};
 pub(crate) use sink::{Details, Sink, Site};
 
 pub use finding::{Finding, FindingKind, Location};

@@ -1,25 +1,29 @@
 //! What orders accesses to shared memory.
 //!
-//! Each warp has a clock that a barrier advances. Each word remembers its last write and its reads since then as
+//! Each warp has a clock that a barrier advances. Each place remembers its last write and its reads since then as
 //! records (warp, lane, clock). Two accesses are ordered when
 //! - both are of one warp, and they are of one lane or a warp-level barrier lies between them;
 //! - they are of two warps, and the later warp has passed a block-level barrier since.
 //!
 //! ```text
 //!  record   31     30          29..24        23..19   18..0
-//!           split  flight/set  lane          warp     clock      0: no access
+//!           split  flight/set  lane          warp     clock, or group of a copy      0: no access
 //! ```
 //!
-//! A word whose bytes are accessed apart is split: four records, one a byte, kept aside. Reads by several warps are
-//! kept in a set, one record a warp. A copy in flight marks its record until the wait of its thread. Judging by
-//! clocks, not by the order of execution, finds races that this deterministic execution never shows.
+//! A place is 16 bytes, as asynchronous copies and matrix rows are. One whose words are accessed apart is split into
+//! four, and a word whose bytes are, again. Reads by several warps are kept in a set, one record a warp. A copy leaves
+//! a record that names its group; when the group was waited for is looked up where it matters. Judging by clocks, not
+//! by the order of execution, finds races that this deterministic execution never shows.
 
 /// Lane of a record that speaks for the whole warp: `ldmatrix`, or several lanes at one clock.
 pub(crate) const ALL_LANES: u32 = 32;
 /// Lane of atomic operations, which do not race with each other.
 pub(crate) const ATOMIC: u32 = 33;
+/// The last number of a group of copies; the warp starts over before it.
+pub(crate) const LAST_GROUP: u32 = CLOCK - 1;
 
 const CLOCK: u32 = (1 << 19) - 1;
+const LANE: u32 = 63 << 24;
 const FLIGHT: u32 = 1 << 30;
 const SET: u32 = 1 << 30;
 const SPLIT: u32 = 1 << 31;
@@ -46,19 +50,43 @@ pub(crate) enum Conflict {
     Read { warp: u32, lane: u32 },
 }
 
+/// Records of places of one size.
+#[derive(Debug, Default)]
+struct Level {
+    writers: Vec<u32>,
+    readers: Vec<u32>,
+}
+
+impl Level {
+    fn reset(&mut self, places: usize) {
+        for records in [&mut self.writers, &mut self.readers] {
+            records.clear();
+            records.resize(places, 0);
+        }
+    }
+}
+
+/// When the copies of one group of a warp were waited for.
+#[derive(Debug, Clone, Default)]
+struct Landing {
+    lanes: u32,
+    clock: u32,
+    /// Each lane's clock, when they differ.
+    each: Option<Box<[u32; 32]>>,
+}
+
 /// The shadow of one block's shared memory.
 #[derive(Debug, Default)]
 pub(crate) struct Shadow {
-    writers: Vec<u32>,
-    readers: Vec<u32>,
-    /// One record a byte, for split words; empty until the first.
-    byte_writers: Vec<u32>,
-    byte_readers: Vec<u32>,
+    /// Places of 16, 4 and 1 bytes. The finer ones are empty until something is split.
+    levels: [Level; 3],
     warps: usize,
     /// `clocks[w * warps + u]`: accesses of warp u up to this clock are before warp w. On the diagonal: w's own clock.
     clocks: Vec<u32>,
     /// What open barriers will hand on.
     arrivals: Vec<(u32, Vec<u32>)>,
+    /// By warp and group.
+    landings: Vec<Vec<Landing>>,
     sets: Vec<u32>,
     free_sets: Vec<u32>,
 }
@@ -75,24 +103,41 @@ const fn party(record: u32) -> (u32, u32) {
     (warp_of(record), lane_of(record))
 }
 
+/// Level and number of places of an aligned access of this many bytes.
+const fn places(bytes: u32) -> (usize, usize) {
+    match bytes {
+        16 => (0, 1),
+        8 => (1, 2),
+        4 => (1, 1),
+        2 => (2, 2),
+        _ => (2, 1),
+    }
+}
+
+/// Bytes of a place.
+const SIZES: [usize; 3] = [16, 4, 1];
+
 impl Shadow {
     /// Starts a block: nothing is written, every clock is 1.
     pub(crate) fn reset(&mut self, bytes: usize, warps: usize) {
-        let words = bytes.div_ceil(4);
-        for records in [&mut self.writers, &mut self.readers] {
-            records.clear();
-            records.resize(words, 0);
-        }
-        self.byte_writers.clear();
-        self.byte_readers.clear();
+        self.levels[0].reset(bytes.div_ceil(16));
+        self.levels[1].reset(0);
+        self.levels[2].reset(0);
         self.sets.clear();
         self.free_sets.clear();
         self.warps = warps;
         self.arrivals.clear();
+        self.landings.iter_mut().for_each(Vec::clear);
+        self.landings.resize(warps, Vec::new());
+        self.start_clocks();
+    }
+
+    fn start_clocks(&mut self) {
+        let n = self.warps;
         self.clocks.clear();
-        self.clocks.resize(warps * warps, 0);
-        for warp in 0..warps {
-            self.clocks[warp * warps + warp] = 1;
+        self.clocks.resize(n * n, 0);
+        for warp in 0..n {
+            self.clocks[warp * n + warp] = 1;
         }
     }
 
@@ -155,52 +200,108 @@ impl Shadow {
         }
     }
 
-    /// A clock is at its end: everything so far is declared over. Once in half a million barriers, a race across
-    /// this point would be missed.
-    fn rebase(&mut self) {
-        for record in self.writers.iter_mut().chain(&mut self.byte_writers) {
-            if *record != 0 && *record & (FLIGHT | SPLIT) == 0 {
+    /// These lanes have waited for their copies of a group: from now on they are writes of these threads.
+    pub(crate) fn land(&mut self, warp: u32, group: u32, lanes: u32) {
+        let clock = self.own(warp);
+        let groups = &mut self.landings[warp as usize];
+        let group = group as usize;
+        if groups.len() <= group {
+            groups.resize(group + 1, Landing::default());
+        }
+        let landing = &mut groups[group];
+        if landing.lanes != 0 && landing.clock != clock {
+            let each = landing
+                .each
+                .get_or_insert_with(|| Box::new([landing.clock; 32]));
+            for (lane, each) in each.iter_mut().enumerate() {
+                if lanes >> lane & 1 != 0 {
+                    *each = clock;
+                }
+            }
+        }
+        landing.clock = clock;
+        landing.lanes |= lanes;
+    }
+
+    /// A warp's groups are numbered from 0 again: its copies so far are declared over. Happens once in half a million
+    /// groups.
+    pub(crate) fn restart_groups(&mut self, warp: u32) {
+        self.landings[warp as usize].clear();
+        for record in self.levels.iter_mut().flat_map(|level| &mut level.writers) {
+            if *record & (FLIGHT | SPLIT) == FLIGHT && warp_of(*record) == warp {
                 *record = LONG_AGO;
             }
         }
-        self.readers.fill(0);
-        self.byte_readers.fill(0);
-        self.sets.clear();
-        self.free_sets.clear();
-        let n = self.warps;
-        self.arrivals.clear();
-        self.clocks.fill(0);
-        for warp in 0..n {
-            self.clocks[warp * n + warp] = 1;
-        }
     }
 
+    /// A clock is at its end: everything so far is declared over. Once in half a million barriers, a race across
+    /// this point would be missed.
+    fn rebase(&mut self) {
+        let landings = &self.landings;
+        let landed = |record: u32| {
+            let landing = landings[warp_of(record) as usize].get((record & CLOCK) as usize);
+            landing.is_some_and(|landing| landing.lanes >> lane_of(record) & 1 != 0)
+        };
+        for level in &mut self.levels {
+            for record in &mut level.writers {
+                let open = *record & FLIGHT != 0 && !landed(*record);
+                if *record != 0 && *record & SPLIT == 0 && !open {
+                    *record = LONG_AGO;
+                }
+            }
+            level.readers.fill(0);
+        }
+        self.sets.clear();
+        self.free_sets.clear();
+        self.arrivals.clear();
+        self.start_clocks();
+    }
+
+    /// Whether an access at this clock is before `who` for every lane of its warp.
     #[inline(always)]
-    fn is_ordered(&self, record: u32, who: Party) -> bool {
-        let (warp, clock) = (warp_of(record), record & CLOCK);
+    fn is_over(&self, warp: u32, clock: u32, who: Party) -> bool {
         let known = self.clocks[who.warp as usize * self.warps + warp as usize];
         if warp == who.warp {
-            clock < known || lane_of(record) == who.lane && who.lane < ALL_LANES
+            clock < known
         } else {
             clock <= known
         }
     }
 
     #[inline(always)]
+    fn is_ordered(&self, record: u32, who: Party) -> bool {
+        let (warp, lane) = party(record);
+        self.is_over(warp, record & CLOCK, who)
+            || warp == who.warp && lane == who.lane && lane < ALL_LANES
+    }
+
+    #[inline(always)]
     fn judge_writer(&self, record: u32, who: Party) -> Option<Conflict> {
         let (warp, lane) = party(record);
         if record & FLIGHT != 0 {
-            return Some(Conflict::InFlight { warp, lane });
+            return self.judge_copy(record, who);
         }
         let atomics = lane == ATOMIC && who.lane == ATOMIC;
         (record != 0 && !atomics && !self.is_ordered(record, who))
             .then_some(Conflict::Write { warp, lane })
     }
 
+    fn judge_copy(&self, record: u32, who: Party) -> Option<Conflict> {
+        let (warp, lane) = party(record);
+        let landing = self.landings[warp as usize].get((record & CLOCK) as usize);
+        let Some(landing) = landing.filter(|landing| landing.lanes >> lane & 1 != 0) else {
+            return Some(Conflict::InFlight { warp, lane });
+        };
+        let clock = landing
+            .each
+            .as_ref()
+            .map_or(landing.clock, |each| each[lane as usize & 31]);
+        let ordered = self.is_over(warp, clock, who) || (warp, lane) == (who.warp, who.lane);
+        (!ordered).then_some(Conflict::Write { warp, lane })
+    }
+
+    #[inline(always)]
     fn judge_readers(&self, record: u32, who: Party) -> Option<Conflict> {
-        if record == 0 {
-            return None;
-        }
         let unordered = |record: u32| {
             let (warp, lane) = party(record);
             (record != 0 && !self.is_ordered(record, who)).then_some(Conflict::Read { warp, lane })
@@ -214,6 +315,7 @@ impl Shadow {
             .find_map(|record| unordered(*record))
     }
 
+    #[inline(always)]
     fn release_set(&mut self, readers: u32) {
         if readers & SET != 0 {
             self.free_sets.push(readers & !SET);
@@ -227,14 +329,8 @@ impl Shadow {
         if old == 0 || old == me {
             return me;
         }
-        let (mine, clock) = (warp_of(old) == who.warp, old & CLOCK);
-        if old & SET == 0 && mine {
-            let again = clock == me & CLOCK;
-            return if again {
-                me & !(63 << 24) | ALL_LANES << 24
-            } else {
-                me
-            };
+        if old & SET == 0 && warp_of(old) == who.warp {
+            return again(old, me);
         }
         self.with_reader_of_another_warp(old, me, who)
     }
@@ -255,200 +351,152 @@ impl Shadow {
             records[who.warp as usize] = me;
             return SET | set;
         }
-        let at = (old & !SET) as usize * self.warps + who.warp as usize;
-        let before = self.sets[at];
-        let again = before & CLOCK == me & CLOCK && before != 0 && before != me;
-        self.sets[at] = if again {
-            me & !(63 << 24) | ALL_LANES << 24
-        } else {
-            me
-        };
+        let mine = &mut self.sets[(old & !SET) as usize * self.warps + who.warp as usize];
+        *mine = if *mine == 0 { me } else { again(*mine, me) };
         old
     }
 
-    /// A read of whole words.
-    #[inline]
-    pub(crate) fn read(&mut self, word: usize, count: usize, who: Party) -> Option<Conflict> {
-        if count == 4
-            && let (Some(writers), Some(readers)) = (
-                self.writers.get(word..word + 4),
-                self.readers.get(word..word + 4),
-            )
-        {
-            let (writer, reader) = (writers[0], readers[0]);
-            let alike = writers[1..].iter().all(|w| *w == writer)
-                && readers[1..].iter().all(|r| *r == reader);
-            if alike && writer & SPLIT == 0 && reader & SET == 0 {
-                let conflict = if writer == 0 {
-                    Some(Conflict::Uninitialised)
-                } else {
-                    self.judge_writer(writer, who)
-                };
-                let next = self.with_reader(reader, who);
-                if next & SET == 0 {
-                    self.readers[word..word + 4].fill(next);
-                } else {
-                    // One set a word.
-                    self.readers[word] = next;
-                    for at in word + 1..word + 4 {
-                        self.readers[at] = self.with_reader(reader, who);
-                    }
-                }
-                return conflict;
-            }
-        }
-        let mut found = None;
-        for at in word..word + count {
-            let conflict = self.read_word(at, who);
-            found = found.or(conflict);
-        }
-        found
-    }
-
-    fn read_word(&mut self, at: usize, who: Party) -> Option<Conflict> {
-        let writer = self.writers[at];
+    /// Gives the four parts of a place records of their own.
+    fn split(&mut self, level: usize, at: usize) {
+        let writer = self.levels[level].writers[at];
         if writer & SPLIT != 0 {
-            return self.read_bytes(at * 4, 4, who);
-        }
-        let conflict = if writer == 0 {
-            Some(Conflict::Uninitialised)
-        } else {
-            self.judge_writer(writer, who)
-        };
-        self.readers[at] = self.with_reader(self.readers[at], who);
-        conflict
-    }
-
-    /// A write of whole words; `flight` when it is a copy that is not waited for.
-    #[inline]
-    pub(crate) fn write(
-        &mut self,
-        word: usize,
-        count: usize,
-        who: Party,
-        flight: bool,
-    ) -> Option<Conflict> {
-        let me = self.record(who) | if flight { FLIGHT } else { 0 };
-        if count == 4
-            && let (Some(writers), Some(readers)) = (
-                self.writers.get(word..word + 4),
-                self.readers.get(word..word + 4),
-            )
-        {
-            let (writer, reader) = (writers[0], readers[0]);
-            let alike = writers[1..].iter().all(|w| *w == writer)
-                && readers[1..].iter().all(|r| *r == reader);
-            if alike && writer & SPLIT == 0 && reader & SET == 0 {
-                let conflict = self
-                    .judge_writer(writer, who)
-                    .or_else(|| self.judge_readers(reader, who));
-                self.writers[word..word + 4].fill(me);
-                self.readers[word..word + 4].fill(0);
-                return conflict;
-            }
-        }
-        let mut found = None;
-        for at in word..word + count {
-            let conflict = self.write_word(at, who, me);
-            found = found.or(conflict);
-        }
-        found
-    }
-
-    fn write_word(&mut self, at: usize, who: Party, me: u32) -> Option<Conflict> {
-        if self.writers[at] & SPLIT != 0 {
-            let conflict = self.write_bytes(at * 4, 4, who);
-            // The bytes are alike again.
-            for byte in at * 4..at * 4 + 4 {
-                self.release_set(self.byte_readers[byte]);
-            }
-            self.writers[at] = me;
-            self.readers[at] = 0;
-            return conflict;
-        }
-        let readers = self.readers[at];
-        let conflict = self
-            .judge_writer(self.writers[at], who)
-            .or_else(|| self.judge_readers(readers, who));
-        self.release_set(readers);
-        self.writers[at] = me;
-        self.readers[at] = 0;
-        conflict
-    }
-
-    fn split(&mut self, at: usize) {
-        if self.writers[at] & SPLIT != 0 {
             return;
         }
-        if self.byte_writers.is_empty() {
-            self.byte_writers.resize(self.writers.len() * 4, 0);
-            self.byte_readers.resize(self.writers.len() * 4, 0);
+        let parts = self.levels[0].writers.len() * (16 / SIZES[level + 1]);
+        if self.levels[level + 1].writers.is_empty() {
+            self.levels[level + 1].reset(parts);
         }
-        let readers = self.readers[at];
-        self.byte_writers[at * 4..at * 4 + 4].fill(self.writers[at]);
-        self.byte_readers[at * 4] = readers;
-        for byte in at * 4 + 1..at * 4 + 4 {
-            self.byte_readers[byte] = if readers & SET != 0 {
+        let readers = self.levels[level].readers[at];
+        for part in 4 * at..4 * at + 4 {
+            let own = if readers & SET != 0 && part != 4 * at {
                 let from = (readers & !SET) as usize * self.warps;
                 self.sets.extend_from_within(from..from + self.warps);
                 SET | (self.sets.len() / self.warps - 1) as u32
             } else {
                 readers
             };
+            self.levels[level + 1].writers[part] = writer;
+            self.levels[level + 1].readers[part] = own;
         }
-        self.writers[at] = SPLIT;
-        self.readers[at] = 0;
+        self.levels[level].writers[at] = SPLIT;
+        self.levels[level].readers[at] = 0;
     }
 
-    /// A read of some bytes.
-    pub(crate) fn read_bytes(
-        &mut self,
-        start: usize,
-        count: usize,
-        who: Party,
-    ) -> Option<Conflict> {
-        let mut found = None;
-        for byte in start..start + count {
-            self.split(byte / 4);
-            let writer = self.byte_writers[byte];
-            let conflict = if writer == 0 {
-                Some(Conflict::Uninitialised)
-            } else {
-                self.judge_writer(writer, who)
-            };
-            self.byte_readers[byte] = self.with_reader(self.byte_readers[byte], who);
-            found = found.or(conflict);
+    /// Splits what holds the places of an access.
+    fn reach(&mut self, level: usize, at: usize) {
+        if level == 2 {
+            self.split(0, at / 16);
+            self.split(1, at / 4);
+        } else if level == 1 {
+            self.split(0, at / 4);
         }
-        found
     }
 
-    /// A write of some bytes.
-    pub(crate) fn write_bytes(
-        &mut self,
-        start: usize,
-        count: usize,
-        who: Party,
-    ) -> Option<Conflict> {
-        let me = self.record(who);
+    fn read_place(&mut self, level: usize, at: usize, who: Party) -> Option<Conflict> {
+        let writer = self.levels[level].writers[at];
+        if writer & SPLIT != 0 {
+            let mut found = None;
+            for part in 4 * at..4 * at + 4 {
+                let conflict = self.read_place(level + 1, part, who);
+                found = found.or(conflict);
+            }
+            return found;
+        }
+        let conflict = if writer == 0 {
+            Some(Conflict::Uninitialised)
+        } else {
+            self.judge_writer(writer, who)
+        };
+        self.levels[level].readers[at] = self.with_reader(self.levels[level].readers[at], who);
+        conflict
+    }
+
+    /// Writes `me`; the parts of a split place become one again.
+    fn write_place(&mut self, level: usize, at: usize, who: Party, me: u32) -> Option<Conflict> {
+        let writer = self.levels[level].writers[at];
         let mut found = None;
-        for byte in start..start + count {
-            self.split(byte / 4);
-            let readers = self.byte_readers[byte];
-            let conflict = self
-                .judge_writer(self.byte_writers[byte], who)
+        if writer & SPLIT != 0 {
+            for part in 4 * at..4 * at + 4 {
+                let conflict = self.write_place(level + 1, part, who, me);
+                found = found.or(conflict);
+            }
+        } else {
+            let readers = self.levels[level].readers[at];
+            found = self
+                .judge_writer(writer, who)
                 .or_else(|| self.judge_readers(readers, who));
             self.release_set(readers);
-            self.byte_writers[byte] = me;
-            self.byte_readers[byte] = 0;
+        }
+        self.levels[level].writers[at] = me;
+        self.levels[level].readers[at] = 0;
+        found
+    }
+
+    /// An aligned read of 1 to 16 bytes.
+    #[inline]
+    pub(crate) fn read(&mut self, address: usize, bytes: u32, who: Party) -> Option<Conflict> {
+        let (level, count) = places(bytes);
+        let first = address / SIZES[level];
+        let mut found = None;
+        for at in first..first + count {
+            self.reach(level, at);
+            let conflict = self.read_place(level, at, who);
             found = found.or(conflict);
         }
         found
     }
 
-    /// An atomic update of whole words.
-    pub(crate) fn update(&mut self, word: usize, count: usize, warp: u32) -> Option<Conflict> {
-        let unwritten = (word..word + count).any(|at| self.writers[at] == 0);
-        let conflict = self.write(word, count, Party { warp, lane: ATOMIC }, false);
+    /// An aligned write of 1 to 16 bytes.
+    #[inline]
+    pub(crate) fn write(&mut self, address: usize, bytes: u32, who: Party) -> Option<Conflict> {
+        self.write_record(address, bytes, who, self.record(who))
+    }
+
+    /// An aligned write by a copy of this group, which lands later.
+    #[inline]
+    pub(crate) fn copy(
+        &mut self,
+        address: usize,
+        bytes: u32,
+        who: Party,
+        group: u32,
+    ) -> Option<Conflict> {
+        self.write_record(
+            address,
+            bytes,
+            who,
+            FLIGHT | group | who.warp << 19 | who.lane << 24,
+        )
+    }
+
+    #[inline(always)]
+    fn write_record(
+        &mut self,
+        address: usize,
+        bytes: u32,
+        who: Party,
+        me: u32,
+    ) -> Option<Conflict> {
+        let (level, count) = places(bytes);
+        let first = address / SIZES[level];
+        let mut found = None;
+        for at in first..first + count {
+            self.reach(level, at);
+            let conflict = self.write_place(level, at, who, me);
+            found = found.or(conflict);
+        }
+        found
+    }
+
+    /// An atomic update of 4 or 8 bytes.
+    pub(crate) fn update(&mut self, address: usize, bytes: u32, warp: u32) -> Option<Conflict> {
+        let first = address / 4;
+        let mut unwritten = false;
+        for at in first..first + bytes as usize / 4 {
+            self.reach(1, at);
+            unwritten |= self.levels[1].writers[at] == 0;
+        }
+        let conflict = self.write(address, bytes, Party { warp, lane: ATOMIC });
         if unwritten {
             Some(Conflict::Uninitialised)
         } else {
@@ -456,18 +504,118 @@ impl Shadow {
         }
     }
 
-    /// The copy that `who` issued to these words has arrived: from now on it is a write of that thread.
-    #[inline]
-    pub(crate) fn land(&mut self, word: usize, count: usize, who: Party) {
-        let me = self.record(who);
-        let same = me & !CLOCK | FLIGHT;
-        if let Some(writers) = self.writers.get_mut(word..word + count) {
-            for writer in writers {
-                if *writer & !CLOCK == same {
-                    *writer = me;
-                }
+    /// Whether a record is over for the whole of a warp, told from the last such record that was looked at: accesses
+    /// of a warp meet the same record again and again.
+    #[inline(always)]
+    fn known_over(&self, record: u32, known: &mut Known, who: Party) -> bool {
+        let key = record & !LANE;
+        if key != known.key {
+            known.key = key;
+            known.lanes = self.lanes_over(record, who);
+        }
+        // Lanes beyond 31 speak for the whole warp.
+        known.lanes >> (lane_of(record) & 63) & 1 != 0
+    }
+
+    fn lanes_over(&self, record: u32, who: Party) -> u64 {
+        let warp = warp_of(record);
+        if record & FLIGHT == 0 {
+            return if self.is_over(warp, record & CLOCK, who) {
+                u64::MAX
+            } else {
+                0
+            };
+        }
+        match self.landings[warp as usize].get((record & CLOCK) as usize) {
+            Some(Landing {
+                lanes,
+                clock,
+                each: None,
+            }) if self.is_over(warp, *clock, who) => u64::from(*lanes),
+            _ => 0,
+        }
+    }
+
+    /// Copies of 16 bytes by the lanes of a mask; gives the lanes in conflict.
+    pub(crate) fn copy_rows(
+        &mut self,
+        addresses: &[u64; 32],
+        mask: u32,
+        warp: u32,
+        groups: &[u32; 32],
+    ) -> Vec<(u32, Conflict)> {
+        let mut found = Vec::new();
+        let (mut writers, mut readers) = (Known::default(), Known::default());
+        let mut rest = mask;
+        while rest != 0 {
+            let lane = rest.trailing_zeros();
+            rest &= rest - 1;
+            let at = (addresses[lane as usize] / 16) as usize;
+            let who = Party { warp, lane };
+            let group = groups[lane as usize];
+            let me = FLIGHT | group | warp << 19 | lane << 24;
+            let (writer, reader) = (self.levels[0].writers[at], self.levels[0].readers[at]);
+            let plain = writer & SPLIT == 0 && reader & SET == 0;
+            let clear = plain
+                && (writer == 0 || self.known_over(writer, &mut writers, who))
+                && (reader == 0 || self.known_over(reader, &mut readers, who));
+            if clear {
+                self.levels[0].writers[at] = me;
+                self.levels[0].readers[at] = 0;
+            } else if let Some(conflict) = self.write_place(0, at, who, me) {
+                found.push((lane, conflict));
             }
         }
+        found
+    }
+
+    /// Reads of 16 bytes by a warp as one, a row for each lane of a mask; gives the rows in conflict.
+    pub(crate) fn read_rows(
+        &mut self,
+        addresses: &[u64; 32],
+        mask: u32,
+        warp: u32,
+    ) -> Vec<(u32, Conflict)> {
+        let mut found = Vec::new();
+        let who = Party {
+            warp,
+            lane: ALL_LANES,
+        };
+        let me = self.record(who);
+        let mut writers = Known::default();
+        let mut rest = mask;
+        while rest != 0 {
+            let lane = rest.trailing_zeros();
+            rest &= rest - 1;
+            let at = (addresses[lane as usize] / 16) as usize;
+            let (writer, reader) = (self.levels[0].writers[at], self.levels[0].readers[at]);
+            let plain = writer & SPLIT == 0 && writer != 0 && reader & SET == 0;
+            if plain
+                && (reader == 0 || warp_of(reader) == warp)
+                && self.known_over(writer, &mut writers, who)
+            {
+                self.levels[0].readers[at] = me;
+            } else if let Some(conflict) = self.read_place(0, at, who) {
+                found.push((lane, conflict));
+            }
+        }
+        found
+    }
+}
+
+/// The lanes for which one record, its lane aside, is over.
+#[derive(Debug, Default)]
+struct Known {
+    key: u32,
+    lanes: u64,
+}
+
+/// The record of a warp that reads again: several lanes at one clock speak for the warp.
+const fn again(before: u32, me: u32) -> u32 {
+    if before & CLOCK == me & CLOCK && before != me {
+        me & !LANE | ALL_LANES << 24
+    } else {
+        me
     }
 }
 
@@ -497,25 +645,25 @@ mod tests {
     #[test]
     fn a_read_of_nothing_is_uninitialised() {
         let mut s = shadow();
-        assert_eq!(s.read(0, 1, who(0, 0)), Some(Conflict::Uninitialised));
-        assert_eq!(s.read(4, 4, who(0, 0)), Some(Conflict::Uninitialised));
-        assert_eq!(s.write(4, 4, who(0, 0), false), None);
-        assert_eq!(s.read(4, 4, who(0, 0)), None);
+        assert_eq!(s.read(0, 4, who(0, 0)), Some(Conflict::Uninitialised));
+        assert_eq!(s.read(16, 16, who(0, 0)), Some(Conflict::Uninitialised));
+        assert_eq!(s.write(16, 16, who(0, 0)), None);
+        assert_eq!(s.read(16, 16, who(0, 0)), None);
     }
 
     #[test]
     fn lanes_of_a_warp_are_ordered_by_a_warp_barrier_only() {
         let mut s = shadow();
-        assert_eq!(s.write(0, 1, who(0, 0), false), None);
+        assert_eq!(s.write(0, 4, who(0, 0)), None);
         assert_eq!(
-            s.read(0, 1, who(0, 1)),
+            s.read(0, 4, who(0, 1)),
             Some(Conflict::Write { warp: 0, lane: 0 })
         );
         s.warp_sync(0);
-        assert_eq!(s.read(0, 1, who(0, 1)), None);
+        assert_eq!(s.read(0, 4, who(0, 1)), None);
         // The reader of another lane must be over before the next write.
         assert_eq!(
-            s.write(0, 1, who(0, 0), false),
+            s.write(0, 4, who(0, 0)),
             Some(Conflict::Read { warp: 0, lane: 1 })
         );
     }
@@ -523,78 +671,78 @@ mod tests {
     #[test]
     fn warps_are_ordered_by_a_block_barrier_only() {
         let mut s = shadow();
-        s.write(0, 4, who(0, 0), false);
+        s.write(0, 16, who(0, 0));
         s.warp_sync(0);
         s.warp_sync(1);
         assert_eq!(
-            s.read(0, 4, who(1, 0)),
+            s.read(0, 16, who(1, 0)),
             Some(Conflict::Write { warp: 0, lane: 0 })
         );
         s.barrier(0b1111, 0b1111);
-        assert_eq!(s.read(0, 4, who(1, 0)), None);
-        assert_eq!(s.read(0, 4, who(2, 0)), None);
+        assert_eq!(s.read(0, 16, who(1, 0)), None);
+        assert_eq!(s.read(0, 16, who(2, 0)), None);
         assert_eq!(
-            s.write(0, 4, who(2, 0), false),
+            s.write(0, 16, who(2, 0)),
             Some(Conflict::Read { warp: 1, lane: 0 })
         );
         s.barrier(0b1111, 0b1111);
-        assert_eq!(s.write(0, 4, who(3, 0), false), None);
+        assert_eq!(s.write(0, 16, who(3, 0)), None);
     }
 
     #[test]
     fn a_barrier_of_some_warps_orders_only_them() {
         let mut s = shadow();
-        s.write(0, 1, who(0, 0), false);
+        s.write(0, 4, who(0, 0));
         s.barrier(0b0011, 0b0011);
-        assert_eq!(s.read(0, 1, who(1, 0)), None);
+        assert_eq!(s.read(0, 4, who(1, 0)), None);
         assert_eq!(
-            s.read(0, 1, who(2, 0)),
+            s.read(0, 4, who(2, 0)),
             Some(Conflict::Write { warp: 0, lane: 0 })
         );
         // What warp 1 learnt it passes on.
         s.barrier(0b1010, 0b1010);
-        assert_eq!(s.read(0, 1, who(3, 0)), None);
+        assert_eq!(s.read(0, 4, who(3, 0)), None);
     }
 
     #[test]
     fn an_arrival_publishes_without_learning() {
         let mut s = shadow();
-        s.write(0, 1, who(0, 0), false);
-        s.write(1, 1, who(1, 0), false);
+        s.write(0, 4, who(0, 0));
+        s.write(4, 4, who(1, 0));
         s.barrier(0b0011, 0b0010);
-        assert_eq!(s.read(0, 1, who(1, 0)), None);
-        assert!(s.read(1, 1, who(0, 0)).is_some());
+        assert_eq!(s.read(0, 4, who(1, 0)), None);
+        assert!(s.read(4, 4, who(0, 0)).is_some());
         // What comes after the arrival is not published.
         s.arrive(1, 0);
-        s.write(2, 1, who(0, 0), false);
+        s.write(8, 4, who(0, 0));
         s.arrive(1, 1);
         s.release(1, 0b0010);
-        assert!(s.read(2, 1, who(1, 0)).is_some());
+        assert!(s.read(8, 4, who(1, 0)).is_some());
     }
 
     #[test]
     fn a_copy_in_flight_is_untouchable_until_its_wait() {
         let mut s = shadow();
-        assert_eq!(s.write(0, 4, who(0, 3), true), None);
+        assert_eq!(s.copy(0, 16, who(0, 3), 0), None);
         assert_eq!(
-            s.read(0, 4, who(0, 3)),
+            s.read(0, 16, who(0, 3)),
             Some(Conflict::InFlight { warp: 0, lane: 3 })
         );
         s.warp_sync(0);
         assert_eq!(
-            s.write(0, 4, who(0, 3), true),
+            s.copy(0, 16, who(0, 3), 0),
             Some(Conflict::InFlight { warp: 0, lane: 3 })
         );
-        s.land(0, 4, who(0, 3));
-        assert_eq!(s.read(0, 4, who(0, 3)), None);
+        s.land(0, 0, 1 << 3);
+        assert_eq!(s.read(0, 16, who(0, 3)), None);
         assert_eq!(
-            s.read(0, 4, who(0, ALL_LANES)),
+            s.read(0, 16, who(0, ALL_LANES)),
             Some(Conflict::Write { warp: 0, lane: 3 })
         );
         s.warp_sync(0);
-        assert_eq!(s.read(0, 4, who(0, ALL_LANES)), None);
+        assert_eq!(s.read(0, 16, who(0, ALL_LANES)), None);
         assert_eq!(
-            s.write(0, 4, who(0, 3), true),
+            s.copy(0, 16, who(0, 3), 0),
             Some(Conflict::Read {
                 warp: 0,
                 lane: ALL_LANES
@@ -605,38 +753,38 @@ mod tests {
     #[test]
     fn bytes_of_one_word_are_apart() {
         let mut s = shadow();
-        assert_eq!(s.write_bytes(0, 2, who(0, 0)), None);
-        assert_eq!(s.write_bytes(2, 2, who(1, 0)), None);
-        assert!(s.write_bytes(1, 1, who(1, 0)).is_some());
+        assert_eq!(s.write(0, 2, who(0, 0)), None);
+        assert_eq!(s.write(2, 2, who(1, 0)), None);
+        assert!(s.write(1, 1, who(1, 0)).is_some());
         s.barrier(0b1111, 0b1111);
-        assert_eq!(s.read(0, 1, who(2, 0)), None);
-        assert_eq!(s.read_bytes(4, 1, who(2, 0)), Some(Conflict::Uninitialised));
+        assert_eq!(s.read(0, 4, who(2, 0)), None);
+        assert_eq!(s.read(4, 1, who(2, 0)), Some(Conflict::Uninitialised));
         s.barrier(0b1111, 0b1111);
-        assert_eq!(s.write(0, 1, who(3, 0), false), None);
-        assert_eq!(s.read(0, 1, who(3, 0)), None);
+        assert_eq!(s.write(0, 4, who(3, 0)), None);
+        assert_eq!(s.read(0, 4, who(3, 0)), None);
     }
 
     #[test]
     fn atomics_race_with_plain_accesses_only() {
         let mut s = shadow();
-        s.write(0, 1, who(0, 0), false);
+        s.write(0, 4, who(0, 0));
         s.barrier(0b1111, 0b1111);
-        assert_eq!(s.update(0, 1, 0), None);
-        assert_eq!(s.update(0, 1, 1), None);
-        assert_eq!(s.update(8, 1, 1), Some(Conflict::Uninitialised));
-        assert!(s.read(0, 1, who(2, 0)).is_some());
+        assert_eq!(s.update(0, 4, 0), None);
+        assert_eq!(s.update(0, 4, 1), None);
+        assert_eq!(s.update(32, 4, 1), Some(Conflict::Uninitialised));
+        assert!(s.read(0, 4, who(2, 0)).is_some());
     }
 
     #[test]
     fn a_full_clock_starts_over_without_false_alarms() {
         let mut s = shadow();
-        s.write(0, 1, who(0, 0), false);
+        s.write(0, 4, who(0, 0));
         for _ in 0..=CLOCK {
             s.warp_sync(0);
         }
-        assert_eq!(s.read(0, 1, who(0, 1)), None);
-        s.write(1, 1, who(0, 0), false);
-        assert!(s.read(1, 1, who(0, 1)).is_some());
+        assert_eq!(s.read(0, 4, who(0, 1)), None);
+        s.write(4, 4, who(0, 0));
+        assert!(s.read(4, 4, who(0, 1)).is_some());
     }
 
     #[test]
@@ -644,10 +792,10 @@ mod tests {
         let mut s = shadow();
         for _ in 0..100 {
             s.barrier(0b1111, 0b1111);
-            s.write(0, 1, who(0, 0), false);
+            s.write(0, 4, who(0, 0));
             s.barrier(0b1111, 0b1111);
             for warp in 0..4 {
-                assert_eq!(s.read(0, 1, who(warp, 5)), None);
+                assert_eq!(s.read(0, 4, who(warp, 5)), None);
             }
         }
         assert_eq!(s.sets.len(), 4);

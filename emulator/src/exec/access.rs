@@ -607,11 +607,7 @@ impl Context<'_> {
                     warp,
                     lane: lane as u32,
                 };
-                let conflict = if bytes < 4 {
-                    self.shadow.read_bytes(address, bytes as usize, who)
-                } else {
-                    self.shadow.read(at, bytes as usize / 4, who)
-                };
+                let conflict = self.shadow.read(address, bytes, who);
                 if let Some(conflict) = conflict {
                     self.report_conflict(conflict, who, pc, address as u32, "read");
                 }
@@ -648,11 +644,7 @@ impl Context<'_> {
                     warp,
                     lane: lane as u32,
                 };
-                let conflict = if bytes < 4 {
-                    self.shadow.write_bytes(address, bytes as usize, who)
-                } else {
-                    self.shadow.write(at, bytes as usize / 4, who, false)
-                };
+                let conflict = self.shadow.write(address, bytes, who);
                 if let Some(conflict) = conflict {
                     self.report_conflict(conflict, who, pc, address as u32, "write");
                 }

@@ -9,85 +9,68 @@ use super::lanes::{Words, lanes};
 use super::matrix::transpose;
 use super::pattern::{resolve, summarise};
 use super::warp::Warp;
-use crate::check::{ALL_LANES, Party};
+use crate::check::{ALL_LANES, LAST_GROUP, Party};
 use crate::lower::op::{Address, NONE, Reg};
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// The copies that a warp has in flight.
+/// How far each lane of a warp is with its groups of copies.
 #[derive(Debug, Default)]
 pub(super) struct Copies {
-    /// Groups committed by each lane: the number of the group that the next copy belongs to.
-    committed: Vec<u32>,
-    flying: Vec<Flying>,
-}
-
-#[derive(Debug)]
-struct Flying {
-    group: u32,
-    mask: u32,
-    words: u8,
-    /// First word of each lane.
-    at: [u32; 32],
+    /// Groups that each lane has committed: the number of the group that its next copy belongs to.
+    committed: [u32; 32],
+    /// Groups that each lane has waited for.
+    landed: [u32; 32],
 }
 
 impl Copies {
     pub(super) fn reset(&mut self) {
-        self.committed.clear();
-        self.committed.resize(32, 0);
-        self.flying.clear();
-    }
-
-    /// Notes an issue; lanes that have committed different numbers of groups are noted apart.
-    fn issue(&mut self, mask: u32, words: u8, at: &[u32; 32]) {
-        let mut rest = mask;
-        while rest != 0 {
-            let group = self.committed[rest.trailing_zeros() as usize];
-            let same = lanes(rest)
-                .filter(|lane| self.committed[*lane] == group)
-                .fold(0u32, |mask, lane| mask | 1 << lane);
-            self.flying.push(Flying {
-                group,
-                mask: same,
-                words,
-                at: *at,
-            });
-            rest &= !same;
-        }
-    }
-
-    pub(super) fn commit(&mut self, mask: u32) {
-        for lane in lanes(mask) {
-            self.committed[lane] += 1;
-        }
+        *self = Self::default();
     }
 }
 
 impl Context<'_> {
-    /// `cp.async.wait_group` and `wait_all`: the copies that it covers land.
-    pub(super) fn async_wait(&mut self, warp: &mut Warp, mask: u32, pending: u32, all: bool) {
-        let Copies { committed, flying } = &mut warp.copies;
-        let index = warp.index;
-        if all {
-            for lane in lanes(mask) {
-                committed[lane] += 1;
+    /// `cp.async.commit_group`.
+    pub(super) fn async_commit(&mut self, warp: &mut Warp, mask: u32) {
+        let Copies { committed, landed } = &mut warp.copies;
+        let mut most = 0;
+        for lane in lanes(mask) {
+            committed[lane] += 1;
+            most = most.max(committed[lane]);
+        }
+        if most >= LAST_GROUP {
+            *committed = [0; 32];
+            *landed = [0; 32];
+            if self.shadowed {
+                self.shadow.restart_groups(warp.index);
             }
         }
-        flying.retain_mut(|copy| {
-            let done = select(copy.mask & mask, |lane| {
-                copy.group < committed[lane].saturating_sub(pending)
+    }
+
+    /// `cp.async.wait_group` and `wait_all`: the copies that it covers land.
+    pub(super) fn async_wait(&mut self, warp: &mut Warp, mask: u32, pending: u32, all: bool) {
+        if all {
+            self.async_commit(warp, mask);
+        }
+        let Copies { committed, landed } = &mut warp.copies;
+        let mut rest = mask;
+        while rest != 0 {
+            // Lanes that are equally far land together; nearly always that is all of them.
+            let first = rest.trailing_zeros() as usize;
+            let (from, to) = (landed[first], committed[first].saturating_sub(pending));
+            let alike = select(rest, |lane| {
+                landed[lane] == from && committed[lane] == committed[first]
             });
-            for lane in lanes(done) {
-                let who = Party {
-                    warp: index,
-                    lane: lane as u32,
-                };
-                self.shadow
-                    .land(copy.at[lane] as usize, usize::from(copy.words), who);
+            for group in from..to {
+                if self.shadowed {
+                    self.shadow.land(warp.index, group, alike);
+                }
             }
-            copy.mask &= !done;
-            copy.mask != 0
-        });
+            for lane in lanes(alike) {
+                landed[lane] = from.max(to);
+            }
+            rest &= !alike;
+        }
     }
 
     /// `cp.async`: reads `src` bytes of global memory, or all, and writes `size` bytes, zero behind them.
@@ -174,16 +157,33 @@ impl Context<'_> {
             self.partial_copy(warp, lane, from, src, at[lane] as usize);
         }
         if self.shadowed {
-            for lane in lanes(mask) {
-                let who = Party {
-                    warp: index,
-                    lane: lane as u32,
-                };
-                if let Some(conflict) = self.shadow.write(at[lane] as usize, count, who, true) {
-                    self.report_conflict(conflict, who, pc, to.of[lane] as u32, "cp.async write");
+            let groups = &warp.copies.committed;
+            let found = if bytes == 16 {
+                self.shadow.copy_rows(&to.of, mask, index, groups)
+            } else {
+                let mut found = Vec::new();
+                for lane in lanes(mask) {
+                    let who = Party {
+                        warp: index,
+                        lane: lane as u32,
+                    };
+                    let conflict = self
+                        .shadow
+                        .copy(to.of[lane] as usize, bytes, who, groups[lane]);
+                    found.extend(conflict.map(|conflict| (lane as u32, conflict)));
                 }
+                found
+            };
+            for (lane, conflict) in found {
+                let who = Party { warp: index, lane };
+                self.report_conflict(
+                    conflict,
+                    who,
+                    pc,
+                    to.of[lane as usize] as u32,
+                    "cp.async write",
+                );
             }
-            warp.copies.issue(mask, size / 4, &at);
         }
     }
 
@@ -232,14 +232,18 @@ impl Context<'_> {
         self.count_wavefronts(pc, SharedUse::Load, &rows, inside, 16);
         if self.shadowed {
             // Which lane receives which word follows from the layout; the row is read by the warp as one.
-            let who = Party {
-                warp: index,
-                lane: ALL_LANES,
-            };
-            for lane in lanes(inside) {
-                if let Some(conflict) = self.shadow.read((rows.of[lane] / 4) as usize, 4, who) {
-                    self.report_conflict(conflict, who, pc, rows.of[lane] as u32, "ldmatrix read");
-                }
+            for (lane, conflict) in self.shadow.read_rows(&rows.of, inside, index) {
+                let who = Party {
+                    warp: index,
+                    lane: ALL_LANES,
+                };
+                self.report_conflict(
+                    conflict,
+                    who,
+                    pc,
+                    rows.of[lane as usize] as u32,
+                    "ldmatrix read",
+                );
             }
         }
         for (matrix, d) in d.into_iter().enumerate().take(count) {

@@ -179,7 +179,9 @@ impl Context<'_> {
         for lane in lanes(mask) {
             let at = (addresses.of[lane] / 4) as usize;
             if self.shadowed
-                && let Some(conflict) = self.shadow.update(at, bytes as usize / 4, warp.index)
+                && let Some(conflict) =
+                    self.shadow
+                        .update(addresses.of[lane] as usize, bytes, warp.index)
             {
                 let who = Party {
                     warp: warp.index,

@@ -364,7 +364,7 @@ fn step<const AVX2: bool>(
             from,
             src,
         } => context.async_copy(warp, mask, size, to, from, src),
-        Op::AsyncCommit => warp.copies.commit(mask),
+        Op::AsyncCommit => context.async_commit(warp, mask),
         Op::AsyncWait { pending, all } => context.async_wait(warp, mask, pending, all),
         Op::LoadMatrix {
             count,
