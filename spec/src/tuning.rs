@@ -74,6 +74,16 @@ pub enum Exclusion {
         /// The group.
         group: u32,
     },
+    /// A lane would hold more rows at once than its registers take.
+    #[error("a tile of {tile_tokens} tokens puts {slots} rows in flight a lane, more than {limit}")]
+    Unrolled {
+        /// Rows a lane loads at once.
+        slots: u32,
+        /// The most that compile without spills.
+        limit: u32,
+        /// The tile.
+        tile_tokens: u32,
+    },
     /// The CTA does not fit in shared memory.
     #[error("{needed} bytes of shared memory a CTA exceed the {limit} of {arch}")]
     SharedMemory {
@@ -127,6 +137,8 @@ impl Tuning {
     pub const MMA_HEAD_TILES: [u32; 4] = [8, 16, 24, 32];
     /// Values of [`Tuning::head_tile`] with the `simt` engine.
     pub const SIMT_HEAD_TILES: [u32; 4] = [1, 2, 4, 8];
+    /// Most rows of K or V that a lane of the `simt` engine may have in flight.
+    const MAX_SLOTS: u32 = 16;
     /// Values of [`Tuning::ctas_per_sm`].
     pub const CTAS_PER_SM: [u32; 4] = [1, 2, 3, 4];
 
@@ -160,19 +172,30 @@ impl Tuning {
         self.warps * self.head_tile * (row + 2) * 4
     }
 
-    /// Registers a thread needs for what lives through the main loop, from which a spill can be
-    /// predicted before compiling. The compiler has the last word.
+    /// Registers a thread needs through the main loop: the state that grows with the tuning, and what
+    /// the rest took in a sweep over all head dims (nothing above these figures compiled without
+    /// spills, with two exceptions that would have fitted). The compiler has the last word.
     fn live_registers(&self, spec: &KernelSpec) -> u32 {
         match self.engine {
-            // Query and accumulator slices for each head, one token's K or V, addresses.
-            Engine::Simt => self.head_tile * spec.head_dim.div_ceil(16) + 48,
-            // Accumulators (4 a 16-row tile), query fragments (2 a k step), scores, addresses.
+            // Two 16-byte vectors an element wide (query and accumulator) and a score a slot, a head.
+            Engine::Simt => {
+                let vector = 16 / spec.kv.bytes();
+                (2 * vector + self.slots(spec)) * self.head_tile + 88
+            }
+            // Accumulators (4 a 16-row tile), query fragments (2 a k step), scores.
             Engine::Mma => {
                 let tiles = self.head_tile / 8;
                 let steps = spec.head_dim / 16;
-                tiles * steps * 6 + tiles * self.tile_tokens / 4 + 40
+                tiles * steps * 6 + tiles * self.tile_tokens / 4 + 49
             }
         }
+    }
+
+    /// Rows of K (or V) that a lane of the `simt` engine has in flight: its warp's tile, each row
+    /// spread over the next power of two of its 16-byte vectors.
+    fn slots(&self, spec: &KernelSpec) -> u32 {
+        let vectors = (spec.head_dim * spec.kv.bytes()).div_ceil(16);
+        (self.tile_tokens * vectors.next_power_of_two()).div_ceil(32)
     }
 
     /// Whether `spec` can be computed this way on `arch`.
@@ -192,6 +215,14 @@ impl Tuning {
             return Err(Exclusion::IdleHeads {
                 head_tile: self.head_tile,
                 group: spec.group,
+            });
+        }
+        let slots = self.slots(spec);
+        if self.engine == Engine::Simt && slots > Self::MAX_SLOTS {
+            return Err(Exclusion::Unrolled {
+                slots,
+                limit: Self::MAX_SLOTS,
+                tile_tokens: self.tile_tokens,
             });
         }
         let needed = self.shared_bytes(spec);

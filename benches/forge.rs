@@ -1,4 +1,4 @@
-//! How long a variant takes to render, to be recognised, and to compile. Targets: render below 1 ms, compile a
+//! Forging: how long a variant takes to render, to be recognised, and to compile. Targets: render below 1 ms, compile a
 //! d128 decode variant below 0.3 s.
 
 use criterion::{Criterion, criterion_group, criterion_main};
