@@ -14,7 +14,11 @@ fn e4m3_spec(query: QueryDtype) -> KernelSpec {
 
 /// 256 sequences of one token.
 fn one_token_each(spec: &KernelSpec) -> Case {
-    Case::generate(spec, &CaseSpec::of_lengths("codes", vec![1; 256]), Seed::fresh())
+    Case::generate(
+        spec,
+        &CaseSpec::of_lengths("codes", vec![1; 256]),
+        Seed::fresh(),
+    )
 }
 
 fn passes(spec: &KernelSpec, engine: Engine, case: Case) {
@@ -42,7 +46,10 @@ fn every_code_of_a_value_decodes_rightly_in_every_dim_and_nan_stays_nan() {
             for code in 0..=255u8 {
                 let out = right.out[usize::from(code) * 4 * 128];
                 let value = f64::from(e4m3::decode(code)) * 0.125;
-                assert!(out == value || (out.is_nan() && value.is_nan()), "{code:#x}");
+                assert!(
+                    out == value || (out.is_nan() && value.is_nan()),
+                    "{code:#x}"
+                );
             }
             passes(&spec, engine, case);
         }
@@ -102,7 +109,10 @@ fn a_live_nan_reaches_exactly_the_outputs_that_depend_on_it() {
                 case.k[at..at + bytes].copy_from_slice(nan);
                 let right = attend(&case);
                 // One dim of 4 heads, and 4 whole heads.
-                assert_eq!(right.out.iter().filter(|out| out.is_nan()).count(), 4 + 4 * 128);
+                assert_eq!(
+                    right.out.iter().filter(|out| out.is_nan()).count(),
+                    4 + 4 * 128
+                );
                 passes(&spec, engine, case);
             }
         }
@@ -115,7 +125,10 @@ fn both_scales_are_applied_whether_a_sequence_is_split_or_not() {
         for sms in [1, 64] {
             for (k_scale, v_scale) in [(0.5, 1.0), (1.0, 0.25), (0.03, 40.0)] {
                 let spec = e4m3_spec(QueryDtype::F16);
-                let one = CaseSpec { sms, ..CaseSpec::of_lengths("scales", vec![400]) };
+                let one = CaseSpec {
+                    sms,
+                    ..CaseSpec::of_lengths("scales", vec![400])
+                };
                 let mut case = Case::generate(&spec, &one, Seed::fresh());
                 case.scale *= case.k_scale / k_scale;
                 case.k_scale = k_scale;

@@ -35,11 +35,19 @@ fn merged(partials: [(f32, f32); 2]) -> (f32, f32) {
     };
     let row = head_tile * spec.head_dim as usize;
     let slots = |part: fn((f32, f32)) -> f32, each: usize| -> Vec<f32> {
-        partials.iter().flat_map(|&partial| vec![part(partial); each]).collect()
+        partials
+            .iter()
+            .flat_map(|&partial| vec![part(partial); each])
+            .collect()
     };
     let partial_out = upload("partial_out", slots(|(out, _)| out, row).as_bytes());
     let partial_lse = upload("partial_lse", slots(|(_, lse)| lse, head_tile).as_bytes());
-    let item = MergeItem { q_token: 0, q_head: 0, slot_begin: 0, slot_count: 2 };
+    let item = MergeItem {
+        q_token: 0,
+        q_head: 0,
+        slot_begin: 0,
+        slot_count: 2,
+    };
     let items = upload("items", item.as_bytes());
     let heads = spec.group as usize;
     let out = upload("out", &[0x7F; 2].repeat(heads * spec.head_dim as usize));
@@ -56,12 +64,22 @@ fn merged(partials: [(f32, f32); 2]) -> (f32, f32) {
         q_heads: spec.group,
         reserved: 0,
     };
-    let config = LaunchConfig { ctas: 1, threads: 128, shared_bytes: 0 };
+    let config = LaunchConfig {
+        ctas: 1,
+        threads: 128,
+        shared_bytes: 0,
+    };
     // SAFETY: the entry takes `MergeParams`, and every address is of a buffer above of the length that one
     // item of two slots needs.
     unsafe {
         device
-            .launch(&module, "pagesmith_merge", config, params.as_bytes(), &stream)
+            .launch(
+                &module,
+                "pagesmith_merge",
+                config,
+                params.as_bytes(),
+                &stream,
+            )
             .unwrap();
     }
     let (mut value, mut sum) = ([0; 2], [0; 4]);
@@ -82,7 +100,10 @@ fn an_empty_partial_takes_no_weight_in_a_merge() {
     for partials in [[empty, full], [full, empty]] {
         let (out, lse) = merged(partials);
         assert_eq!(out, 3.0);
-        assert!((lse - -200.0 * std::f32::consts::LN_2).abs() < 1e-4, "{lse}");
+        assert!(
+            (lse - -200.0 * std::f32::consts::LN_2).abs() < 1e-4,
+            "{lse}"
+        );
     }
     // Equal weights: the mean, and one bit more.
     let (out, lse) = merged([(1.0, 5.0), (2.0, 5.0)]);
@@ -93,10 +114,16 @@ fn an_empty_partial_takes_no_weight_in_a_merge() {
 fn a_sequence_of_no_tokens_gives_zero_and_minus_infinity_alone_and_among_others() {
     for engine in Engine::ALL {
         for table in TableForm::ALL {
-            let spec = KernelSpec { table, ..bf16_spec() };
+            let spec = KernelSpec {
+                table,
+                ..bf16_spec()
+            };
             let (variant, image) = forged(&spec, engine);
             let cases = [vec![0], vec![0, 0, 0], vec![0, 300, 0]].map(|lengths| {
-                let many = CaseSpec { sms: 64, ..CaseSpec::of_lengths("empty", lengths) };
+                let many = CaseSpec {
+                    sms: 64,
+                    ..CaseSpec::of_lengths("empty", lengths)
+                };
                 Case::generate(&spec, &many, Seed::fresh())
             });
             let verdict = prove_cases(&variant, &image, &gpu(), cases[0].seed, &cases).unwrap();
@@ -109,7 +136,10 @@ fn a_sequence_of_no_tokens_gives_zero_and_minus_infinity_alone_and_among_others(
 fn a_batch_without_sequences_launches_nothing() {
     let spec = bf16_spec();
     let (variant, image) = forged(&spec, Engine::Mma);
-    let options = EmulatedOptions { findings: Findings::Collect, ..EmulatedOptions::default() };
+    let options = EmulatedOptions {
+        findings: Findings::Collect,
+        ..EmulatedOptions::default()
+    };
     let mut kernels = Kernels::new(Emulated::with_options(gpu(), options));
     kernels.load(&variant, &image).unwrap();
     let mut launches = |lengths| {
@@ -123,7 +153,10 @@ fn a_batch_without_sequences_launches_nothing() {
 
 /// The error of a case that is broken by `change`.
 fn refusal(table: TableForm, change: fn(&mut Case)) -> BatchError {
-    let spec = KernelSpec { table, ..bf16_spec() };
+    let spec = KernelSpec {
+        table,
+        ..bf16_spec()
+    };
     let (variant, image) = forged(&spec, Engine::Simt);
     let mut kernels = Kernels::new(Emulated::new(gpu()));
     kernels.load(&variant, &image).unwrap();
@@ -138,12 +171,19 @@ fn refusal(table: TableForm, change: fn(&mut Case)) -> BatchError {
 #[test]
 fn a_length_beyond_the_table_is_refused_before_launch() {
     let error = refusal(TableForm::Dense, |case| case.lengths[1] = 1000);
-    assert!(matches!(error, BatchError::LengthBeyondTable { sequence: 1, .. }), "{error}");
+    assert!(
+        matches!(error, BatchError::LengthBeyondTable { sequence: 1, .. }),
+        "{error}"
+    );
 }
 
 #[test]
 fn a_last_block_fuller_than_a_block_or_empty_is_refused_before_launch() {
-    let change: [fn(&mut Case); 3] = [|case| last(case, 17), |case| last(case, 0), |case| last(case, -1)];
+    let change: [fn(&mut Case); 3] = [
+        |case| last(case, 17),
+        |case| last(case, 0),
+        |case| last(case, -1),
+    ];
     fn last(case: &mut Case, value: i32) {
         if let BlockTable::Csr { last_block_len, .. } = &mut case.table {
             last_block_len[1] = value;
@@ -151,6 +191,9 @@ fn a_last_block_fuller_than_a_block_or_empty_is_refused_before_launch() {
     }
     for change in change {
         let error = refusal(TableForm::Csr, change);
-        assert!(matches!(error, BatchError::LastBlockLen { sequence: 1, .. }), "{error}");
+        assert!(
+            matches!(error, BatchError::LastBlockLen { sequence: 1, .. }),
+            "{error}"
+        );
     }
 }

@@ -66,7 +66,10 @@ fn what_lies_in_the_unwritten_tail_of_a_block_changes_no_bit() {
 fn entries_past_the_end_of_a_block_table_change_no_bit() {
     for form in TableForm::ALL {
         for engine in Engine::ALL {
-            let spec = KernelSpec { table: form, ..spec(QueryDtype::Bf16, KvDtype::Bf16) };
+            let spec = KernelSpec {
+                table: form,
+                ..spec(QueryDtype::Bf16, KvDtype::Bf16)
+            };
             let hostile = Case::generate(&spec, &ragged(), Seed::fresh());
             let mut tidy = hostile.clone();
             let mut changed = 0;
@@ -101,9 +104,11 @@ fn blocks_beyond_32_bits_of_elements_and_of_bytes_are_reached() {
                 ..CaseSpec::of_lengths("far", vec![70, 5, 200])
             };
             let case = Case::generate(&spec, &far, Seed::fresh());
-            assert!(case.lengths.iter().zip(0..).all(|(_, sequence)| {
-                u64::from(case.block(sequence, 0)) * block >= elements
-            }));
+            assert!(
+                case.lengths.iter().zip(0..).all(|(_, sequence)| {
+                    u64::from(case.block(sequence, 0)) * block >= elements
+                })
+            );
             let (variant, image) = forged(&spec, engine);
             let seed = case.seed;
             let verdict = prove_cases(&variant, &image, &gpu(), seed, &[case]).unwrap();

@@ -28,7 +28,10 @@ fn every_head_dim_is_right_with_every_dtype_and_engine() {
         for query in QueryDtype::ALL {
             for kv in [query.as_kv(), KvDtype::Fp8E4M3] {
                 for engine in Engine::ALL {
-                    let spec = KernelSpec { head_dim, ..spec(query, kv) };
+                    let spec = KernelSpec {
+                        head_dim,
+                        ..spec(query, kv)
+                    };
                     specs.push((spec, engine));
                 }
             }
@@ -43,8 +46,16 @@ fn every_number_of_query_heads_per_kv_head_is_right_with_both_engines() {
     let mut specs = Vec::new();
     for group in [1, 2, 3, 5, 6, 7, 8, 9, 12, 16, 32] {
         for engine in Engine::ALL {
-            let kv = if group % 2 == 0 { KvDtype::Fp8E4M3 } else { KvDtype::F16 };
-            let spec = KernelSpec { group, head_dim: 64, ..spec(QueryDtype::F16, kv) };
+            let kv = if group % 2 == 0 {
+                KvDtype::Fp8E4M3
+            } else {
+                KvDtype::F16
+            };
+            let spec = KernelSpec {
+                group,
+                head_dim: 64,
+                ..spec(QueryDtype::F16, kv)
+            };
             specs.push((spec, engine));
         }
     }
@@ -54,7 +65,10 @@ fn every_number_of_query_heads_per_kv_head_is_right_with_both_engines() {
 #[test]
 fn other_head_dims_are_refused_with_the_nearest_that_work() {
     for (head_dim, near) in [(72, "64 and 80"), (136, "128 and 192"), (512, "256")] {
-        let spec = KernelSpec { head_dim, ..spec(QueryDtype::Bf16, KvDtype::Bf16) };
+        let spec = KernelSpec {
+            head_dim,
+            ..spec(QueryDtype::Bf16, KvDtype::Bf16)
+        };
         let llama = common::spec(QueryDtype::Bf16, KvDtype::Bf16);
         let tuning = TuningSpace::enumerate(&llama, gpu().arch).legal()[0];
         let error = Variant::new(spec, tuning).unwrap_err();

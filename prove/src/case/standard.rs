@@ -22,8 +22,9 @@ pub fn standard(variant: &Variant, effort: Effort, seed: Seed) -> Vec<CaseSpec> 
     let (spec, tuning) = (variant.spec(), variant.tuning());
     let (block, tile) = (spec.block_size, tuning.tile_tokens);
     let cta = tile * tuning.warps;
-    // A wide group is already many query heads; more KV heads would only take longer.
-    let kv_heads = if spec.group >= 8 { 1 } else { 2 };
+    // At least `heads` query heads, so that a row has enough elements for its rounding errors to average out.
+    let kv_heads_for = |heads: u32| heads.div_ceil(spec.group);
+    let kv_heads = kv_heads_for(8);
     let base = |name, lengths| CaseSpec {
         kv_heads,
         ..CaseSpec::of_lengths(name, lengths)
@@ -51,7 +52,7 @@ pub fn standard(variant: &Variant, effort: Effort, seed: Seed) -> Vec<CaseSpec> 
     let ragged = CaseSpec {
         strides: Strides::Padded,
         values: Values::Rising,
-        sms: 64,
+        sms: 108,
         ..base(
             "ragged",
             vec![3 * tile + 7, 0, 180 + random.below(150), 2 * block + 1, 2],
@@ -67,7 +68,7 @@ pub fn standard(variant: &Variant, effort: Effort, seed: Seed) -> Vec<CaseSpec> 
         strides: Strides::Mixed,
         values: Values::Peaked,
         sms: 3,
-        kv_heads: 3,
+        kv_heads: kv_heads + 1,
         ..base(
             "mixed",
             vec![1 + random.below(100), 100 + random.below(100)],
@@ -75,7 +76,7 @@ pub fn standard(variant: &Variant, effort: Effort, seed: Seed) -> Vec<CaseSpec> 
     };
     // Every warp goes round its ring and comes to a partial tile in the loop, not in its prologue.
     let deep = CaseSpec {
-        kv_heads: 1,
+        kv_heads: kv_heads_for(16),
         ..base(
             "deep",
             vec![cta * (tuning.stages + 1) + 1 + random.below(tile - 1)],

@@ -83,7 +83,9 @@ impl Tuples {
 
     /// Numbers of the tuples of a row; those with an open axis are left out.
     fn of<'a>(&'a self, row: &'a [Option<usize>]) -> impl Iterator<Item = usize> + 'a {
-        self.choices.iter().filter_map(|choice| self.number(choice, row))
+        self.choices
+            .iter()
+            .filter_map(|choice| self.number(choice, row))
     }
 
     fn number(&self, (axes, first): &(Vec<usize>, usize), row: &[Option<usize>]) -> Option<usize> {
@@ -132,7 +134,10 @@ pub struct CoveringArray {
 impl CoveringArray {
     /// Tuples that some legal row has.
     pub fn coverable(&self) -> usize {
-        self.coverable.iter().filter(|&&coverable| coverable).count()
+        self.coverable
+            .iter()
+            .filter(|&&coverable| coverable)
+            .count()
     }
 
     /// Coverable tuples that `rows` cover; all of [`CoveringArray::rows`] cover all.
@@ -173,7 +178,9 @@ pub fn covering_array(
         tuples.of(&row).for_each(|tuple| coverable[tuple] = true);
     }
     // The widest axes' tuples need the most rows and must be in a row each anyway.
-    let mut starts: Vec<usize> = (0..tuples.count).filter(|&tuple| coverable[tuple]).collect();
+    let mut starts: Vec<usize> = (0..tuples.count)
+        .filter(|&tuple| coverable[tuple])
+        .collect();
     let width = |tuple: usize| -> usize {
         let row = tuples.row(tuple);
         let known = sizes.iter().zip(row).filter(|(_, value)| value.is_some());
@@ -214,14 +221,20 @@ struct Greedy<'a> {
 impl Greedy<'_> {
     fn cover(&mut self, row: &[usize]) {
         let row: Vec<Option<usize>> = row.iter().copied().map(Some).collect();
-        self.tuples.of(&row).for_each(|tuple| self.open[tuple] = false);
+        self.tuples
+            .of(&row)
+            .for_each(|tuple| self.open[tuple] = false);
     }
 
     fn best_row(&mut self, start: usize) -> Option<Vec<usize>> {
         let mut best: Option<(usize, Vec<usize>)> = None;
         for _ in 0..CANDIDATES {
             let grown = self.grow(start);
-            let gain = self.tuples.of(&grown).filter(|&tuple| self.open[tuple]).count();
+            let gain = self
+                .tuples
+                .of(&grown)
+                .filter(|&tuple| self.open[tuple])
+                .count();
             let row: Vec<usize> = grown.into_iter().flatten().collect();
             let legal = self.product.binary_search(&row).is_ok();
             if legal && best.as_ref().is_none_or(|(most, _)| gain > *most) {
@@ -233,7 +246,11 @@ impl Greedy<'_> {
         best.map(|(_, row)| row).or_else(|| {
             self.product
                 .iter()
-                .find(|row| row.iter().zip(&start).all(|(&a, b)| b.is_none_or(|b| a == b)))
+                .find(|row| {
+                    row.iter()
+                        .zip(&start)
+                        .all(|(&a, b)| b.is_none_or(|b| a == b))
+                })
                 .cloned()
         })
     }
@@ -247,7 +264,11 @@ impl Greedy<'_> {
             let mut best = (0, 0, 0);
             for value in 0..self.tuples.sizes[axis] {
                 row[axis] = Some(value);
-                let gain = self.tuples.with(&row, axis).filter(|&tuple| self.open[tuple]).count();
+                let gain = self
+                    .tuples
+                    .with(&row, axis)
+                    .filter(|&tuple| self.open[tuple])
+                    .count();
                 // Ties are broken at random, so that candidates differ.
                 let this = (gain, self.random.bits(), value);
                 if this.0 > best.0 || (this.0 == best.0 && this.1 >= best.1) {

@@ -16,5 +16,6 @@ pub use axes::{Axis, Cell, GROUPS, KvChoice, axes};
 pub use covering::{CoveringArray, Strength, UnknownStrength, covering_array};
 pub use tuning::{default_tuning, varied_tuning};
 pub use verify::{
-    MatrixFailure, MatrixFinding, MatrixProgress, MatrixReport, MatrixRequest, RowError, verify_matrix,
+    MatrixFailure, MatrixFinding, MatrixProgress, MatrixReport, MatrixRequest, RowError,
+    verify_matrix,
 };

@@ -62,12 +62,15 @@ fn caught_by(verdict: &Verdict) -> BTreeSet<CaughtBy> {
         .findings
         .iter()
         .map(|found| CaughtBy::Check(found.finding.kind));
-    let failures = verdict.failures.iter().map(|failure| match failure.failure {
-        Failure::Unwritten { .. } => CaughtBy::Unwritten,
-        Failure::Stray { .. } => CaughtBy::Stray,
-        Failure::Element { .. } | Failure::Inaccurate { .. } | Failure::Lse { .. } => {
-            CaughtBy::Numbers
-        }
-    });
+    let failures = verdict
+        .failures
+        .iter()
+        .map(|failure| match failure.failure {
+            Failure::Unwritten { .. } => CaughtBy::Unwritten,
+            Failure::Stray { .. } => CaughtBy::Stray,
+            Failure::Element { .. } | Failure::Inaccurate { .. } | Failure::Lse { .. } => {
+                CaughtBy::Numbers
+            }
+        });
     checks.chain(failures).collect()
 }

@@ -174,12 +174,29 @@ mod tests {
     const PTX: &str = ".visible .entry k(\n)\n{\n\tmov.b64 \t%rd1, k_param_0;\n\txor.b32 \t%r1, %r2, 32;\n\txor.b32 \t%r3, %r1, %r2;\n\tld.param.u64 \t%rd2, [%rd1+144];\n\tmma.sync.x {%f1,%f2}, {%r1,%r2,%r3}, {%r4}, {%f1,%f2};\n\tshfl.sync.bfly.b32 \t%r9|%p1, %r8, 4, 31, -1;\n\tbar.sync \t0;\n}\n";
 
     fn mutant(opcode: &'static str, operand: Operand, nth: usize, edit: Edit) -> Option<String> {
-        let place = Place { entry: "k", opcode, operand, nth };
-        let mutation = Mutation { name: "test", place, edit, expected: CaughtBy::Numbers };
+        let place = Place {
+            entry: "k",
+            opcode,
+            operand,
+            nth,
+        };
+        let mutation = Mutation {
+            name: "test",
+            place,
+            edit,
+            expected: CaughtBy::Numbers,
+        };
         let text = mutation.apply(PTX)?;
-        let changed: Vec<&str> = text.lines().zip(PTX.lines()).filter(|(a, b)| a != b).map(|(a, _)| a).collect();
+        let changed: Vec<&str> = text
+            .lines()
+            .zip(PTX.lines())
+            .filter(|(a, b)| a != b)
+            .map(|(a, _)| a)
+            .collect();
         assert!(changed.len() <= 1, "one edit changes one line: {changed:?}");
-        Some(changed.first().map_or(String::from("unchanged"), |line| line.replace([' ', '\t'], "")))
+        Some(changed.first().map_or(String::from("unchanged"), |line| {
+            line.replace([' ', '\t'], "")
+        }))
     }
 
     #[test]
@@ -187,8 +204,14 @@ mod tests {
         let any = Operand::Any;
         let got = |opcode, operand, nth, edit| mutant(opcode, operand, nth, edit).unwrap();
         assert_eq!(got("bar.sync", any, 0, Edit::Drop), "");
-        assert_eq!(got("xor", Operand::Is(2, "32"), 0, Edit::Forward(1)), "mov.b32%r1,%r2;");
-        assert_eq!(got("xor", Operand::Register(2), 0, Edit::Forward(1)), "mov.b32%r3,%r1;");
+        assert_eq!(
+            got("xor", Operand::Is(2, "32"), 0, Edit::Forward(1)),
+            "mov.b32%r1,%r2;"
+        );
+        assert_eq!(
+            got("xor", Operand::Register(2), 0, Edit::Forward(1)),
+            "mov.b32%r3,%r1;"
+        );
         assert_eq!(got("shfl", any, 0, Edit::Forward(1)), "mov.b32%r9,%r8;");
         assert_eq!(got("xor", any, 1, Edit::Swap(1, 2)), "xor.b32%r3,%r2,%r1;");
         assert_eq!(
@@ -196,18 +219,39 @@ mod tests {
             "mma.sync.x{%f1,%f2},{%r1,%r3,%r2},{%r4},{%f1,%f2};"
         );
         assert_eq!(got("xor", any, 0, Edit::Set(2, "0")), "xor.b32%r1,%r2,0;");
-        assert_eq!(got("shfl", Operand::Count(5), 0, Edit::Truncate(4)), "shfl.sync.bfly.b32%r9|%p1,%r8,4,31;");
-        assert_eq!(got("shfl", any, 0, Edit::Opcode("bfly", "down")), "shfl.sync.down.b32%r9|%p1,%r8,4,31,-1;");
+        assert_eq!(
+            got("shfl", Operand::Count(5), 0, Edit::Truncate(4)),
+            "shfl.sync.bfly.b32%r9|%p1,%r8,4,31;"
+        );
+        assert_eq!(
+            got("shfl", any, 0, Edit::Opcode("bfly", "down")),
+            "shfl.sync.down.b32%r9|%p1,%r8,4,31,-1;"
+        );
         let v_token = Operand::Field("v_token_stride");
-        assert_eq!(got("ld.param", v_token, 0, Edit::Field("k_token_stride")), "ld.param.u64%rd2,[%rd1+120];");
+        assert_eq!(
+            got("ld.param", v_token, 0, Edit::Field("k_token_stride")),
+            "ld.param.u64%rd2,[%rd1+120];"
+        );
     }
 
     #[test]
     fn a_place_that_is_gone_is_no_mutant() {
         assert_eq!(mutant("bar.sync", Operand::Any, 1, Edit::Drop), None);
-        assert_eq!(mutant("xor", Operand::Is(2, "64"), 0, Edit::Forward(1)), None);
-        assert_eq!(mutant("xor", Operand::Any, 0, Edit::Opcode("none", "some")), None);
-        assert_eq!(mutant("mma", Operand::Any, 0, Edit::SwapMembers(1, 1, 3)), None);
-        assert_eq!(mutant("ld.param", Operand::Field("q"), 0, Edit::Field("k")), None);
+        assert_eq!(
+            mutant("xor", Operand::Is(2, "64"), 0, Edit::Forward(1)),
+            None
+        );
+        assert_eq!(
+            mutant("xor", Operand::Any, 0, Edit::Opcode("none", "some")),
+            None
+        );
+        assert_eq!(
+            mutant("mma", Operand::Any, 0, Edit::SwapMembers(1, 1, 3)),
+            None
+        );
+        assert_eq!(
+            mutant("ld.param", Operand::Field("q"), 0, Edit::Field("k")),
+            None
+        );
     }
 }

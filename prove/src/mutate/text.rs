@@ -116,13 +116,25 @@ mod tests {
         let line = "\t@!%p1 mma.sync.x {%f1,%f2}, {%r1,%r2}, [%rd1+8], 4;";
         let instruction = Instruction::parse(line).unwrap();
         assert_eq!(instruction.guard, "@!%p1");
-        assert_eq!(instruction.operands, ["{%f1,%f2}", "{%r1,%r2}", "[%rd1+8]", "4"]);
+        assert_eq!(
+            instruction.operands,
+            ["{%f1,%f2}", "{%r1,%r2}", "[%rd1+8]", "4"]
+        );
         let rendered = instruction.render();
         assert_eq!(Instruction::parse(&rendered), Some(instruction));
-        for other in ["$L__BB0_2:", "\t.loc 1 2 3", "\t// begin inline asm", "{", "\t.reg .b32 %r<3>;"] {
+        for other in [
+            "$L__BB0_2:",
+            "\t.loc 1 2 3",
+            "\t// begin inline asm",
+            "{",
+            "\t.reg .b32 %r<3>;",
+        ] {
             assert_eq!(Instruction::parse(other), None, "{other}");
         }
-        assert_eq!(Instruction::parse("\tret;").unwrap().operands, Vec::<&str>::new());
+        assert_eq!(
+            Instruction::parse("\tret;").unwrap().operands,
+            Vec::<&str>::new()
+        );
     }
 
     #[test]

@@ -8,8 +8,8 @@ use pagesmith_runtime::attention::{
 use pagesmith_runtime::device::{Buffer, RegionError};
 use pagesmith_runtime::plan::{BatchError, CacheBlocks};
 use pagesmith_runtime::{AttentionBackend, AttentionError, Batch, Device, DeviceError, Kernels};
-use pagesmith_spec::layout::KvStrides;
 use pagesmith_spec::Lse;
+use pagesmith_spec::layout::KvStrides;
 
 /// Bytes before and after each output that nobody may write; keeps the outputs 16-byte aligned.
 pub(super) const GUARD: usize = 256;
@@ -191,7 +191,10 @@ impl<B: Buffer> Resident<B> {
             return Ok(None);
         }
         let bytes = |entries: &[i32]| -> Vec<u8> {
-            entries.iter().flat_map(|entry| entry.to_le_bytes()).collect()
+            entries
+                .iter()
+                .flat_map(|entry| entry.to_le_bytes())
+                .collect()
         };
         Ok(Some(match &case.table {
             BlockTable::Dense { entries, .. } => Resident {
@@ -210,7 +213,10 @@ impl<B: Buffer> Resident<B> {
     fn table(&self) -> ResidentTable<pagesmith_runtime::device::Region<'_>> {
         // SAFETY: `upload` wrote the table of the case, from which the batch was made.
         unsafe {
-            ResidentTable::new(self.entries.region(), self.indptr.as_ref().map(Buffer::region))
+            ResidentTable::new(
+                self.entries.region(),
+                self.indptr.as_ref().map(Buffer::region),
+            )
         }
     }
 }

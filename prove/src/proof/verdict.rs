@@ -1,6 +1,7 @@
 //! What a proof found.
 
 use super::Judgement;
+use super::judge::ROW_SLACK;
 use crate::Seed;
 use crate::case::Case;
 use crate::reference::{Comparison, Difference};
@@ -41,12 +42,12 @@ pub enum Failure {
         difference: Difference,
     },
     /// The output is too far from the reference.
-    #[error("relative L2 error {:.2e} (row {}: {:.2e}) exceeds {tolerance:.0e}",
-        comparison.relative_l2, comparison.worst_row, comparison.worst_row_l2)]
+    #[error("relative L2 error {:.2e} exceeds {tolerance:.0e}, or that of row {}, {:.2e}, exceeds {:.0e}",
+        comparison.relative_l2, comparison.worst_row, comparison.worst_row_l2, ROW_SLACK * tolerance)]
     Inaccurate {
         /// How far.
         comparison: Comparison,
-        /// How far it may be.
+        /// How far the whole may be.
         tolerance: f64,
     },
     /// The log-sum-exp is too far from the reference.
@@ -93,9 +94,11 @@ pub struct Verdict {
     pub seed: Seed,
     /// Cases run.
     pub cases: u32,
-    /// Largest relative L2 error of any case, over the whole output and over each token's row. Cases
-    /// whose output cannot be compared count as failures instead.
+    /// Largest relative L2 error of the output of any case. Cases whose output cannot be compared count as
+    /// failures instead.
     pub max_relative_l2: f64,
+    /// Largest relative L2 error of the row of one token.
+    pub max_row_l2: f64,
     /// Largest error of the log-sum-exp.
     pub max_lse_error: f64,
     /// Wrong outputs.
@@ -114,6 +117,7 @@ impl Verdict {
             seed,
             cases: 0,
             max_relative_l2: 0.0,
+            max_row_l2: 0.0,
             max_lse_error: 0.0,
             failures: Vec::new(),
             findings: Vec::new(),
@@ -143,6 +147,7 @@ impl Verdict {
     pub(super) fn add(&mut self, case: &Case, judgement: Judgement) {
         self.cases += 1;
         self.max_relative_l2 = self.max_relative_l2.max(judgement.relative_l2);
+        self.max_row_l2 = self.max_row_l2.max(judgement.row_l2);
         self.max_lse_error = self.max_lse_error.max(judgement.lse_error);
         self.failures
             .extend(judgement.failures.into_iter().map(|failure| CaseFailure {
