@@ -2,7 +2,7 @@
 
 #![allow(dead_code, reason = "each test binary uses a part")]
 
-use pagesmith_codegen::{Compiler, Search, forge};
+use pagesmith_codegen::{Compiler, Provisioning, Search, forge, provision};
 use pagesmith_prove::matrix::default_tuning;
 use pagesmith_spec::{
     Arch, Engine, Gpu, Image, KernelSpec, KvDtype, KvLayout, Lse, Operation, QueryDtype, TableForm,
@@ -10,13 +10,16 @@ use pagesmith_spec::{
 };
 use std::sync::OnceLock;
 
-/// The compiler of this machine. A machine without one fails: nothing would be tested.
+/// The compiler of this machine, installed as `autotune` would install it. A machine without one
+/// fails: nothing would be tested.
 pub(crate) fn compiler() -> &'static Compiler {
     static COMPILER: OnceLock<Compiler> = OnceLock::new();
     COMPILER.get_or_init(|| {
-        Compiler::find(&Search::from_env()).unwrap_or_else(|error| {
+        let toolchain = provision(&Search::from_env(), Provisioning::Allowed, &mut |_| {});
+        let toolchain = toolchain.unwrap_or_else(|error| {
             panic!("these tests compile kernels and need NVRTC; run `autotune doctor`: {error}")
-        })
+        });
+        Compiler::new(toolchain).unwrap_or_else(|error| panic!("{error}"))
     })
 }
 
