@@ -176,8 +176,8 @@ fn uninitialised_bytes_are_found_one_by_one() {
         |at: u32| format!("{INDEX} st.shared.u8 [%rd3+4], 5; ld.shared.u8 %r1, [%rd3+{at}];");
     faulty_and_correct(
         SHARED,
-        &bytes(1),
-        &bytes(0),
+        &bytes(5),
+        &bytes(4),
         1,
         FindingKind::UninitialisedMemory,
     );

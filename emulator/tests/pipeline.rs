@@ -1,5 +1,7 @@
 //! A real kernel, compiled by NVRTC: results, counters, mutations of its synchronisation, and hostile texts.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+
 use pagesmith_emulator::{
     Checks, FindingKind, InstructionKind, Launch, Memory, Options, Program, Report, launch,
 };

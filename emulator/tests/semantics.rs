@@ -413,6 +413,47 @@ fn comparisons_know_nan_and_join_predicates() {
     ]);
 }
 
+#[test]
+fn packed_half_arithmetic_has_the_same_bits_on_every_cpu() {
+    // `lanes` runs both versions and compares them; any bits, so NaN, infinities and subnormals are among them.
+    let mut state = 3u64;
+    let mut next = || {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        state >> 32
+    };
+    for _ in 0..8 {
+        let inputs: Vec<[u64; 3]> = (0..32).map(|_| [next(), next(), next()]).collect();
+        for body in [
+            "mul.f16x2 %r9, %r1, %r2;",
+            "add.f16x2 %r9, %r1, %r2;",
+            "sub.f16x2 %r9, %r1, %r2;",
+        ] {
+            let got = lanes(body, &inputs);
+            for (got, [a, b, _]) in got.into_iter().zip(&inputs) {
+                for half in [0, 16] {
+                    let of = |v: u64| half::f16::from_bits((v >> half) as u16).to_f32();
+                    let expected = half::f16::from_f32(match &body[..3] {
+                        "mul" => of(*a) * of(*b),
+                        "add" => of(*a) + of(*b),
+                        _ => of(*a) - of(*b),
+                    });
+                    let bits = (got >> half) as u16;
+                    assert_eq!(
+                        bits,
+                        if expected.is_nan() {
+                            0x7FFF
+                        } else {
+                            expected.to_bits()
+                        }
+                    );
+                }
+            }
+        }
+    }
+}
+
 /// Lane number as input.
 fn numbered() -> Vec<[u64; 3]> {
     (0..32).map(|lane| [lane, lane * 3 % 32, 0]).collect()

@@ -10,15 +10,15 @@ multiversion! {
 }
 multiversion! {
     /// `d = op(a, b)` in the lanes of `mask`.
-    binary32(w: &mut [Words], op: Binary32, flags: Flags, d: Reg, a: Reg, b: Reg, mask: u32) = binary32_body
+    binary32(w: &mut [Words], op: Binary32, flags: Flags, regs: [Reg; 3], mask: u32) = binary32_body
 }
 multiversion! {
     /// `d = op(a, b, c)` in the lanes of `mask`.
-    ternary32(w: &mut [Words], op: Ternary32, flags: Flags, d: Reg, a: Reg, b: Reg, c: Reg, mask: u32) = ternary32_body
+    ternary32(w: &mut [Words], op: Ternary32, flags: Flags, regs: [Reg; 4], mask: u32) = ternary32_body
 }
 multiversion! {
     /// `d = lut(a, b, c)` in the lanes of `mask`.
-    lop3(w: &mut [Words], lut: u8, d: Reg, a: Reg, b: Reg, c: Reg, mask: u32) = lop3_body
+    lop3(w: &mut [Words], lut: u8, regs: [Reg; 4], mask: u32) = lop3_body
 }
 
 /// Sign of a 16-bit value in a zero-extended plane.
@@ -142,12 +142,11 @@ fn binary32_body<const AVX2: bool>(
     w: &mut [Words],
     op: Binary32,
     flags: Flags,
-    d: Reg,
-    a: Reg,
-    b: Reg,
+    regs: [Reg; 3],
     mask: u32,
 ) {
     use Binary32 as B;
+    let [d, a, b] = regs;
     let (x, y) = (&w[a as usize].0, &w[b as usize].0);
     let Flags { ftz, sat } = flags;
     macro_rules! float {
@@ -251,13 +250,11 @@ fn ternary32_body<const AVX2: bool>(
     w: &mut [Words],
     op: Ternary32,
     flags: Flags,
-    d: Reg,
-    a: Reg,
-    b: Reg,
-    c: Reg,
+    regs: [Reg; 4],
     mask: u32,
 ) {
     use Ternary32 as T;
+    let [d, a, b, c] = regs;
     let (x, y, z) = (&w[a as usize].0, &w[b as usize].0, &w[c as usize].0);
     let Flags { ftz, sat } = flags;
     macro_rules! int {
@@ -320,15 +317,8 @@ fn ternary32_body<const AVX2: bool>(
 }
 
 #[inline(always)]
-fn lop3_body<const AVX2: bool>(
-    w: &mut [Words],
-    lut: u8,
-    d: Reg,
-    a: Reg,
-    b: Reg,
-    c: Reg,
-    mask: u32,
-) {
+fn lop3_body<const AVX2: bool>(w: &mut [Words], lut: u8, regs: [Reg; 4], mask: u32) {
+    let [d, a, b, c] = regs;
     let (x, y, z) = (&w[a as usize].0, &w[b as usize].0, &w[c as usize].0);
     let out = match lut {
         // The tables that compilers emit most.

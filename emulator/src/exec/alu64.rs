@@ -10,11 +10,11 @@ multiversion! {
 }
 multiversion! {
     /// `d = op(a, b)` in the lanes of `mask`.
-    binary64(v: &mut [Doubles], op: Binary64, d: Reg, a: Reg, b: Reg, mask: u32) = binary64_body
+    binary64(v: &mut [Doubles], op: Binary64, regs: [Reg; 3], mask: u32) = binary64_body
 }
 multiversion! {
     /// `d = a op b` with a 32-bit amount.
-    shift64(v: &mut [Doubles], w: &[Words], op: Shift64, d: Reg, a: Reg, b: Reg, mask: u32) = shift64_body
+    shift64(v: &mut [Doubles], w: &[Words], op: Shift64, regs: [Reg; 3], mask: u32) = shift64_body
 }
 multiversion! {
     /// 32 to 64 bits.
@@ -26,11 +26,11 @@ multiversion! {
 }
 multiversion! {
     /// The whole product of two 32-bit values.
-    mul_wide(v: &mut [Doubles], w: &[Words], signed: bool, d: Reg, a: Reg, b: Reg, mask: u32) = mul_wide_body
+    mul_wide(v: &mut [Doubles], w: &[Words], signed: bool, regs: [Reg; 3], mask: u32) = mul_wide_body
 }
 multiversion! {
     /// The whole product of two 32-bit values and a 64-bit addend.
-    mad_wide(v: &mut [Doubles], w: &[Words], signed: bool, d: Reg, a: Reg, b: Reg, c: Reg, mask: u32) = mad_wide_body
+    mad_wide(v: &mut [Doubles], w: &[Words], signed: bool, regs: [Reg; 4], mask: u32) = mad_wide_body
 }
 
 #[inline(always)]
@@ -54,14 +54,8 @@ fn unary64_body<const AVX2: bool>(v: &mut [Doubles], op: Unary64, d: Reg, a: Reg
 }
 
 #[inline(always)]
-fn binary64_body<const AVX2: bool>(
-    v: &mut [Doubles],
-    op: Binary64,
-    d: Reg,
-    a: Reg,
-    b: Reg,
-    mask: u32,
-) {
+fn binary64_body<const AVX2: bool>(v: &mut [Doubles], op: Binary64, regs: [Reg; 3], mask: u32) {
+    let [d, a, b] = regs;
     use Binary64 as B;
     let (x, y) = (&v[a as usize].0, &v[b as usize].0);
     macro_rules! int {
@@ -109,15 +103,8 @@ fn binary64_body<const AVX2: bool>(
 }
 
 /// `d = op(a, b, c)`; rare enough for one version.
-pub(super) fn ternary64(
-    v: &mut [Doubles],
-    op: Ternary64,
-    d: Reg,
-    a: Reg,
-    b: Reg,
-    c: Reg,
-    mask: u32,
-) {
+pub(super) fn ternary64(v: &mut [Doubles], op: Ternary64, regs: [Reg; 4], mask: u32) {
+    let [d, a, b, c] = regs;
     let (x, y, z) = (&v[a as usize].0, &v[b as usize].0, &v[c as usize].0);
     let out = match op {
         Ternary64::Mad => map3(x, y, z, |x: u64, y: u64, z: u64| {
@@ -137,11 +124,10 @@ fn shift64_body<const AVX2: bool>(
     v: &mut [Doubles],
     w: &[Words],
     op: Shift64,
-    d: Reg,
-    a: Reg,
-    b: Reg,
+    regs: [Reg; 3],
     mask: u32,
 ) {
+    let [d, a, b] = regs;
     let (x, y) = (&v[a as usize].0, &w[b as usize].0);
     let out = match op {
         Shift64::Shl => map2(x, y, |x: u64, y: u32| if y > 63 { 0 } else { x << y }),
@@ -213,11 +199,10 @@ fn mul_wide_body<const AVX2: bool>(
     v: &mut [Doubles],
     w: &[Words],
     signed: bool,
-    d: Reg,
-    a: Reg,
-    b: Reg,
+    regs: [Reg; 3],
     mask: u32,
 ) {
+    let [d, a, b] = regs;
     let (x, y) = (&w[a as usize].0, &w[b as usize].0);
     let out = if signed {
         map2(x, y, |x: u32, y: u32| product(true, x, y))
@@ -232,12 +217,10 @@ fn mad_wide_body<const AVX2: bool>(
     v: &mut [Doubles],
     w: &[Words],
     signed: bool,
-    d: Reg,
-    a: Reg,
-    b: Reg,
-    c: Reg,
+    regs: [Reg; 4],
     mask: u32,
 ) {
+    let [d, a, b, c] = regs;
     let (x, y, z) = (&w[a as usize].0, &w[b as usize].0, &v[c as usize].0);
     let out = map3(x, y, z, |x: u32, y: u32, z: u64| {
         product(signed, x, y).wrapping_add(z)

@@ -3,9 +3,9 @@
 //! The data moves at the issue, which keeps the interpreter simple; what a thread may see of it is the shadow's
 //! business: until the wait that covers the copy its bytes are in flight.
 
-use super::access::{sectors_of, select};
 use super::context::{Context, GlobalUse, SharedUse};
-use super::lanes::{Words, lanes};
+use super::judge::{Request, sectors_of, select};
+use super::lanes::{FULL, Words, lanes};
 use super::matrix::transpose;
 use super::pattern::{resolve, summarise};
 use super::warp::Warp;
@@ -85,16 +85,19 @@ impl Context<'_> {
     ) {
         let (index, pc, bytes) = (warp.index, warp.pc, u32::from(size));
         let to = resolve(self.fast, &warp.words, &warp.doubles, to, mask, bytes);
-        let mask = self.in_shared(index, pc, &to, mask, bytes);
+        let written = Request {
+            warp: index,
+            pc,
+            addresses: &to,
+            bytes,
+        };
+        let mask = self.in_shared(written, mask);
         if mask == 0 {
             return;
         }
         let count = usize::from(size / 4);
-        let mut at = [0u32; 32];
-        for lane in 0..32 {
-            at[lane] = (to.of[lane] / 4) as u32;
-        }
-        self.count_wavefronts(pc, SharedUse::Async, &to, mask, bytes);
+        let at = to.of.map(|address| (address / 4) as usize);
+        self.count_wavefronts(written, SharedUse::Async, mask);
         // A copy of no bytes reads nothing: its address may point anywhere.
         let (mut full, mut partial) = (mask, 0);
         if src != NONE {
@@ -102,116 +105,121 @@ impl Context<'_> {
             full = select(mask, |lane| wanted[lane] >= bytes);
             partial = select(mask & !full, |lane| wanted[lane] > 0);
             for lane in lanes(mask & !full) {
-                self.shared[at[lane] as usize..at[lane] as usize + count].fill(0);
+                self.shared[at[lane]..at[lane] + count].fill(0);
             }
         }
         if full != 0 {
             let from = resolve(self.fast, &warp.words, &warp.doubles, from, full, bytes);
-            self.by_region(
-                index,
+            let read = Request {
+                warp: index,
                 pc,
-                &from,
-                full,
+                addresses: &from,
                 bytes,
-                |context, region, allocation, mask| {
-                    if context.count_traffic {
-                        let sectors = sectors_of(&from, mask, bytes);
-                        context.count_global(
-                            pc,
-                            GlobalUse::Async,
-                            region,
-                            sectors,
-                            bytes * mask.count_ones(),
+            };
+            self.by_region(read, full, |context, region, allocation, mask| {
+                if context.count_traffic {
+                    let total = bytes * mask.count_ones();
+                    context.count_global(
+                        pc,
+                        GlobalUse::Async,
+                        region,
+                        sectors_of(read, mask),
+                        total,
+                    );
+                }
+                if context.checks.uninitialised {
+                    context.check_written(read, allocation, mask);
+                }
+                let words = allocation.words();
+                let start = |lane: usize| ((from.of[lane] - allocation.base) / 4) as usize;
+                if bytes == 16 && mask == FULL {
+                    // A counted loop: the usual case is worth its own code.
+                    for lane in 0..32 {
+                        let start = start(lane);
+                        copy16(
+                            &words[start..start + 4],
+                            &mut context.shared[at[lane]..at[lane] + 4],
                         );
                     }
-                    if context.checks.uninitialised {
-                        context.check_written(index, pc, allocation, &from, mask, bytes);
+                    return;
+                }
+                for lane in lanes(mask) {
+                    let start = start(lane);
+                    let to = &mut context.shared[at[lane]..at[lane] + count];
+                    for (to, from) in to.iter_mut().zip(&words[start..start + count]) {
+                        *to = from.load(Relaxed);
                     }
-                    let words = allocation.words();
-                    let place = |lane: usize| {
-                        (
-                            ((from.of[lane] - allocation.base) / 4) as usize,
-                            at[lane] as usize,
-                        )
-                    };
-                    if bytes == 16 {
-                        for lane in lanes(mask) {
-                            let (start, to) = place(lane);
-                            copy16(&words[start..start + 4], &mut context.shared[to..to + 4]);
-                        }
-                        return;
-                    }
-                    for lane in lanes(mask) {
-                        let (start, to) = place(lane);
-                        for (to, from) in context.shared[to..to + count]
-                            .iter_mut()
-                            .zip(&words[start..start + count])
-                        {
-                            *to = from.load(Relaxed);
-                        }
-                    }
-                },
-            );
+                }
+            });
         }
         for lane in lanes(partial) {
-            self.partial_copy(warp, lane, from, src, at[lane] as usize);
+            self.partial_copy(warp, lane, from, src, at[lane]);
         }
         if self.shadowed {
-            let groups = &warp.copies.committed;
-            let found = if bytes == 16 {
-                self.shadow.copy_rows(&to.of, mask, index, groups)
-            } else {
-                let mut found = Vec::new();
-                for lane in lanes(mask) {
-                    let who = Party {
-                        warp: index,
-                        lane: lane as u32,
-                    };
-                    let conflict = self
-                        .shadow
-                        .copy(to.of[lane] as usize, bytes, who, groups[lane]);
-                    found.extend(conflict.map(|conflict| (lane as u32, conflict)));
-                }
-                found
-            };
-            for (lane, conflict) in found {
-                let who = Party { warp: index, lane };
-                self.report_conflict(
-                    conflict,
-                    who,
-                    pc,
-                    to.of[lane as usize] as u32,
-                    "cp.async write",
-                );
+            self.note_copies(warp, written, mask);
+        }
+    }
+
+    /// Tells the shadow of the bytes that are now in flight.
+    fn note_copies(&mut self, warp: &Warp, written: Request<'_>, mask: u32) {
+        let Request {
+            warp: index,
+            pc,
+            addresses,
+            bytes,
+        } = written;
+        let groups = &warp.copies.committed;
+        let found = if bytes == 16 {
+            self.shadow.copy_rows(&addresses.of, mask, index, groups)
+        } else {
+            let mut found = Vec::new();
+            for lane in lanes(mask) {
+                let who = Party {
+                    warp: index,
+                    lane: lane as u32,
+                };
+                let conflict =
+                    self.shadow
+                        .copy(addresses.of[lane] as usize, bytes, who, groups[lane]);
+                found.extend(conflict.map(|conflict| (lane as u32, conflict)));
             }
+            found
+        };
+        for (lane, conflict) in found {
+            let who = Party { warp: index, lane };
+            self.report_conflict(
+                conflict,
+                who,
+                pc,
+                addresses.of[lane as usize] as u32,
+                "cp.async write",
+            );
         }
     }
 
     /// A copy of fewer bytes than its size, one byte at a time.
     fn partial_copy(&mut self, warp: &Warp, lane: usize, from: Address, src: Reg, at: usize) {
-        let (index, pc) = (warp.index, warp.pc);
+        let pc = warp.pc;
         let start = resolve(self.fast, &warp.words, &warp.doubles, from, 1 << lane, 1).min;
         for byte in 0..warp.words[src as usize].0[lane] {
-            let one = summarise([start + u64::from(byte); 32], 1);
-            self.by_region(
-                index,
+            let one = summarise([start.wrapping_add(u64::from(byte)); 32], 1);
+            let read = Request {
+                warp: warp.index,
                 pc,
-                &one,
-                1 << lane,
-                1,
-                |context, region, allocation, mask| {
-                    if context.count_traffic {
-                        context.count_global(pc, GlobalUse::Async, region, u32::from(byte == 0), 1);
-                    }
-                    if context.checks.uninitialised {
-                        context.check_written(index, pc, allocation, &one, mask, 1);
-                    }
-                    let mut value = [0];
-                    allocation.read(one.min - allocation.base, &mut value);
-                    context.shared[at + byte as usize / 4] |=
-                        u32::from(value[0]) << (8 * (byte % 4));
-                },
-            );
+                addresses: &one,
+                bytes: 1,
+            };
+            self.by_region(read, 1 << lane, |context, region, allocation, mask| {
+                if context.count_traffic {
+                    context.count_global(pc, GlobalUse::Async, region, u32::from(byte == 0), 1);
+                }
+                if context.checks.uninitialised {
+                    context.check_written(read, allocation, mask);
+                }
+                let mut value = [0];
+                allocation.read(one.min - allocation.base, &mut value);
+                context.shared[at + byte as usize / 4] |= u32::from(value[0]) << (8 * (byte % 4));
+            });
         }
     }
 
@@ -228,8 +236,14 @@ impl Context<'_> {
         let count = usize::from(count);
         let wanted = u32::MAX >> (32 - 8 * count);
         let rows = resolve(self.fast, &warp.words, &warp.doubles, address, wanted, 16);
-        let inside = self.in_shared(index, pc, &rows, wanted, 16);
-        self.count_wavefronts(pc, SharedUse::Load, &rows, inside, 16);
+        let request = Request {
+            warp: index,
+            pc,
+            addresses: &rows,
+            bytes: 16,
+        };
+        let inside = self.in_shared(request, wanted);
+        self.count_wavefronts(request, SharedUse::Load, inside);
         if self.shadowed {
             // Which lane receives which word follows from the layout; the row is read by the warp as one.
             for (lane, conflict) in self.shadow.read_rows(&rows.of, inside, index) {

@@ -1,9 +1,9 @@
 //! Atomic operations on global and shared memory, one lane after the other.
 
-use super::access::{by_space, sectors_of};
 use super::context::{Context, GlobalUse, SharedUse};
+use super::judge::{Request, by_space, sectors_of};
 use super::lanes::lanes;
-use super::pattern::{Addresses, resolve};
+use super::pattern::resolve;
 use super::warp::Warp;
 use crate::check::Party;
 use crate::lower::op::{Address, Atomic, NONE, Reg, Space};
@@ -103,91 +103,89 @@ impl Context<'_> {
     ) {
         let bytes = shape.ty.bytes();
         let addresses = resolve(self.fast, &warp.words, &warp.doubles, address, mask, bytes);
-        by_space(
-            space,
-            &addresses,
-            mask,
+        let request = Request {
+            warp: warp.index,
+            pc: warp.pc,
+            addresses: &addresses,
             bytes,
-            |space, addresses, mask| match space {
-                Space::Shared => self.atomic_shared(warp, addresses, mask, shape),
-                _ => self.atomic_global(warp, addresses, mask, shape),
-            },
-        );
+        };
+        by_space(space, request, mask, |space, request, mask| match space {
+            Space::Shared => self.atomic_shared(warp, request, mask, shape),
+            _ => self.atomic_global(warp, request, mask, shape),
+        });
     }
 
     fn atomic_global(
         &mut self,
         warp: &mut Warp,
-        addresses: &Addresses,
+        request: Request<'_>,
         mask: u32,
         shape: AtomicShape,
     ) {
-        let (pc, bytes) = (warp.pc, shape.ty.bytes());
-        let index = warp.index;
-        self.by_region(
-            index,
+        let Request {
             pc,
             addresses,
-            mask,
             bytes,
-            |context, region, allocation, mask| {
-                if context.count_traffic {
-                    let total = bytes * mask.count_ones();
-                    context.count_global(
-                        pc,
-                        GlobalUse::Atomic,
-                        region,
-                        sectors_of(addresses, mask, bytes),
-                        total,
-                    );
-                }
-                if context.checks.uninitialised {
-                    context.check_written(index, pc, allocation, addresses, mask, bytes);
-                }
-                for lane in lanes(mask) {
-                    let (b, c) = (
-                        shape.operand(warp, shape.b, lane),
-                        shape.operand(warp, shape.c, lane),
-                    );
-                    let old = update(
-                        allocation,
-                        addresses.of[lane] - allocation.base,
-                        shape,
-                        b,
-                        c,
-                    );
-                    shape.result(warp, lane, old);
-                }
-                Self::mark_written(allocation, addresses, mask, bytes);
-            },
-        );
+            ..
+        } = request;
+        self.by_region(request, mask, |context, region, allocation, mask| {
+            if context.count_traffic {
+                let total = bytes * mask.count_ones();
+                context.count_global(
+                    pc,
+                    GlobalUse::Atomic,
+                    region,
+                    sectors_of(request, mask),
+                    total,
+                );
+            }
+            if context.checks.uninitialised {
+                context.check_written(request, allocation, mask);
+            }
+            for lane in lanes(mask) {
+                let (b, c) = (
+                    shape.operand(warp, shape.b, lane),
+                    shape.operand(warp, shape.c, lane),
+                );
+                let old = update(
+                    allocation,
+                    addresses.of[lane] - allocation.base,
+                    shape,
+                    b,
+                    c,
+                );
+                shape.result(warp, lane, old);
+            }
+            Self::mark_written(allocation, request, mask);
+        });
     }
 
     fn atomic_shared(
         &mut self,
         warp: &mut Warp,
-        addresses: &Addresses,
+        request: Request<'_>,
         mask: u32,
         shape: AtomicShape,
     ) {
-        let (pc, bytes) = (warp.pc, shape.ty.bytes());
-        let mask = self.in_shared(warp.index, pc, addresses, mask, bytes);
-        if mask == 0 {
-            return;
-        }
-        self.count_wavefronts(pc, SharedUse::Atomic, addresses, mask, bytes);
+        let Request {
+            pc,
+            addresses,
+            bytes,
+            ..
+        } = request;
+        let mask = self.in_shared(request, mask);
+        self.count_wavefronts(request, SharedUse::Atomic, mask);
         for lane in lanes(mask) {
-            let at = (addresses.of[lane] / 4) as usize;
+            let address = addresses.of[lane] as usize;
+            let at = address / 4;
             if self.shadowed
-                && let Some(conflict) =
-                    self.shadow
-                        .update(addresses.of[lane] as usize, bytes, warp.index)
+                && let Some(conflict) = self.shadow.update(address, bytes, warp.index)
             {
                 let who = Party {
                     warp: warp.index,
                     lane: lane as u32,
                 };
-                self.report_conflict(conflict, who, pc, addresses.of[lane] as u32, "atomic");
+                self.report_conflict(conflict, who, pc, address as u32, "atomic");
             }
             let (b, c) = (
                 shape.operand(warp, shape.b, lane),

@@ -5,17 +5,14 @@ use super::warp::Warp;
 use crate::lower::op::{NONE, Reduce, Reg, Shuffle, Vote};
 
 /// `shfl`: gives the lanes that read a lane which does not take part.
-#[allow(clippy::too_many_arguments)]
 pub(super) fn shuffle(
     warp: &mut Warp,
     mask: u32,
     how: Shuffle,
-    d: Reg,
-    p: Reg,
-    a: Reg,
-    b: Reg,
-    c: Reg,
+    to: (Reg, Reg),
+    from: [Reg; 3],
 ) -> u32 {
+    let ((d, p), [a, b, c]) = (to, from);
     let values = warp.words[a as usize].0;
     let (offsets, clamps) = (&warp.words[b as usize].0, &warp.words[c as usize].0);
     let mut out = values;

@@ -14,11 +14,11 @@ multiversion! {
 }
 multiversion! {
     /// `d = p ? a : b`.
-    select32(w: &mut [Words], d: Reg, a: Reg, b: Reg, p: u32, mask: u32) = select32_body
+    select32(w: &mut [Words], regs: [Reg; 3], p: u32, mask: u32) = select32_body
 }
 multiversion! {
     /// `d = p ? a : b`.
-    select64(v: &mut [Doubles], d: Reg, a: Reg, b: Reg, p: u32, mask: u32) = select64_body
+    select64(v: &mut [Doubles], regs: [Reg; 3], p: u32, mask: u32) = select64_body
 }
 
 /// Collects one bit a lane: bytes first, which vector code packs well.
@@ -46,7 +46,11 @@ fn ordered<A: Copy + PartialOrd>(cmp: Cmp, a: &[A; LANES], b: &[A; LANES]) -> u3
 
 /// Ordered comparisons are false with NaN; `Ne` too, unlike Rust's.
 #[inline(always)]
-#[allow(clippy::neg_cmp_op_on_partial_ord)]
+#[allow(
+    clippy::neg_cmp_op_on_partial_ord,
+    clippy::double_comparisons,
+    reason = "the shorter forms treat NaN otherwise"
+)]
 fn floats<A: Copy + PartialOrd>(cmp: Cmp, a: &[A; LANES], b: &[A; LANES]) -> u32 {
     #[allow(clippy::eq_op)]
     let nan = |a: A, b: A| a != a || b != b;
@@ -106,14 +110,16 @@ fn compare64_body<const AVX2: bool>(v: &[Doubles], ty: CmpTy, cmp: Cmp, a: Reg, 
 }
 
 #[inline(always)]
-fn select32_body<const AVX2: bool>(w: &mut [Words], d: Reg, a: Reg, b: Reg, p: u32, mask: u32) {
+fn select32_body<const AVX2: bool>(w: &mut [Words], regs: [Reg; 3], p: u32, mask: u32) {
+    let [d, a, b] = regs;
     let mut out = w[b as usize].0;
     put(&mut out, &w[a as usize].0, p);
     put(&mut w[d as usize].0, &out, mask);
 }
 
 #[inline(always)]
-fn select64_body<const AVX2: bool>(v: &mut [Doubles], d: Reg, a: Reg, b: Reg, p: u32, mask: u32) {
+fn select64_body<const AVX2: bool>(v: &mut [Doubles], regs: [Reg; 3], p: u32, mask: u32) {
+    let [d, a, b] = regs;
     let mut out = v[b as usize].0;
     put(&mut out, &v[a as usize].0, p);
     put(&mut v[d as usize].0, &out, mask);

@@ -4,10 +4,19 @@ use super::lanes::{Words, map3, multiversion, put};
 use super::numeric as n;
 use crate::lower::op::{Flags, Half, HalfFormat, NONE, Reg};
 
+/// An operation with its modifiers.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct How {
+    pub(super) op: Half,
+    pub(super) format: HalfFormat,
+    pub(super) flags: Flags,
+    pub(super) relu: bool,
+}
+
 multiversion! {
     /// `d = op(a, b, c)`, on both halves when packed.
     half(
-        w: &mut [Words], op: Half, format: HalfFormat, flags: Flags, relu: bool, d: Reg, a: Reg, b: Reg, c: Reg, mask: u32,
+        w: &mut [Words], how: How, regs: [Reg; 4], mask: u32,
     ) = half_body
 }
 
@@ -105,18 +114,14 @@ fn both<const BF16: bool>(
 }
 
 #[inline(always)]
-fn half_body<const AVX2: bool>(
-    w: &mut [Words],
-    op: Half,
-    format: HalfFormat,
-    flags: Flags,
-    relu: bool,
-    d: Reg,
-    a: Reg,
-    b: Reg,
-    c: Reg,
-    mask: u32,
-) {
+fn half_body<const AVX2: bool>(w: &mut [Words], how: How, regs: [Reg; 4], mask: u32) {
+    let How {
+        op,
+        format,
+        flags,
+        relu,
+    } = how;
+    let [d, a, b, c] = regs;
     let operand = |reg: Reg| {
         if reg == NONE {
             &[0; 32]
@@ -127,6 +132,13 @@ fn half_body<const AVX2: bool>(
     let (x, y, z) = (operand(a), operand(b), operand(c));
     let plain = !flags.ftz && !flags.sat && !relu;
     let packed = format.packed;
+    #[cfg(target_arch = "x86_64")]
+    if AVX2 && plain && packed && !format.bf16 && matches!(op, Half::Add | Half::Sub | Half::Mul) {
+        // SAFETY: `AVX2` is true only behind `super::has_avx2`, which asked this CPU for the features.
+        let out = unsafe { super::half_avx2::packed(op, x, y) };
+        put(&mut w[d as usize].0, &out, mask);
+        return;
+    }
     // Constants in each arm let the loops become vector code.
     macro_rules! arm {
         ($bf16:literal, $op:expr) => {
@@ -153,11 +165,8 @@ fn half_body<const AVX2: bool>(
         };
     }
     let out = match (format.bf16, op) {
-        (false, Half::Mul) => arm!(false, Half::Mul),
-        (false, Half::Add) => arm!(false, Half::Add),
         (false, Half::Fma) => arm!(false, Half::Fma),
         (false, op) => arm!(false, op),
-        (true, Half::Mul) => arm!(true, Half::Mul),
         (true, Half::Fma) => arm!(true, Half::Fma),
         (true, op) => arm!(true, op),
     };

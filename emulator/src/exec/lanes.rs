@@ -95,13 +95,11 @@ macro_rules! multiversion {
     ($(#[$doc:meta])* $name:ident($($arg:ident: $ty:ty),* $(,)?) $(-> $ret:ty)? = $body:ident) => {
         $(#[$doc])*
         #[inline]
-        #[allow(clippy::too_many_arguments)]
         pub(super) fn $name<const AVX2: bool>($($arg: $ty),*) $(-> $ret)? {
             #[cfg(target_arch = "x86_64")]
             if AVX2 {
                 #[target_feature(enable = "avx2,fma,f16c")]
-                #[allow(clippy::too_many_arguments)]
-                fn fast($($arg: $ty),*) $(-> $ret)? {
+                        fn fast($($arg: $ty),*) $(-> $ret)? {
                     $body::<true>($($arg),*)
                 }
                 // SAFETY: `AVX2` is true only behind `super::has_avx2`, which asked this CPU for the features.

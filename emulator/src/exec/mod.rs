@@ -3,8 +3,15 @@
 //! ```text
 //! launch ── blocks in parallel ── block ── warps in turn ── warp: one instruction at a time over 32 lanes
 //!                                   │                        ├─ alu, alu64, half, convert, compare, matrix
+//!                                   │                        ├─ access: judge, then global, shared or private memory
+//!                                   │                        └─ async_copy, atomic, collective
 //!                                   └─ context: shared and local memory, counters, findings
 //! ```
+
+#![allow(
+    clippy::needless_range_loop,
+    reason = "a lane indexes several planes, and counted loops become vector code"
+)]
 
 mod access;
 mod alu;
@@ -16,14 +23,20 @@ mod collective;
 mod compare;
 mod context;
 mod convert;
+mod global;
 mod half;
+#[cfg(target_arch = "x86_64")]
+mod half_avx2;
+mod judge;
 mod lanes;
 mod matrix;
 #[cfg(target_arch = "x86_64")]
 mod mma_avx2;
 mod numeric;
 mod pattern;
+mod private;
 mod run;
+mod shared;
 mod start;
 mod warp;
 

@@ -109,7 +109,7 @@ pub(super) fn max(a: f32, b: f32) -> f32 {
 /// ln(2)^k / k!
 const EXP2: [f32; 8] = [
     1.0,
-    0.693_147_2,
+    std::f32::consts::LN_2,
     0.240_226_5,
     0.055_504_11,
     0.009_618_129,
@@ -247,8 +247,6 @@ pub(super) const fn prmt(a: u32, b: u32, selector: u32) -> u32 {
 /// `lop3.b32`.
 #[inline(always)]
 pub(super) const fn lop3(lut: u8, a: u32, b: u32, c: u32) -> u32 {
-    let pick = |bit: u32, value: u32| value & 0u32.wrapping_sub((lut as u32 >> bit) & 1);
-    let _ = pick;
     let mut out = 0;
     let mut bit = 0;
     while bit < 8 {

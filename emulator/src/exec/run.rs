@@ -1,6 +1,6 @@
 //! One warp, one instruction after the other.
 
-use super::access::{Shape, in_space};
+use super::access::Shape;
 use super::alu::{binary32, lop3, ternary32, unary32};
 use super::alu64::{
     binary64, bit_field64, mad_wide, mul_wide, narrow, shift64, ternary64, unary64, widen,
@@ -10,7 +10,8 @@ use super::collective::{match_any, reduce, shuffle, vote};
 use super::compare::{compare32, compare64, select32, select64};
 use super::context::Context;
 use super::convert::convert;
-use super::half::half;
+use super::half::{How, half};
+use super::judge::in_space;
 use super::lanes::{lanes, map1, map2, put};
 use super::matrix::{mma, transpose};
 use super::numeric as n;
@@ -172,7 +173,7 @@ fn step<const AVX2: bool>(
         }
         Op::Binary32 { op, flags, d, a, b } => {
             if d != NONE {
-                binary32::<AVX2>(&mut warp.words, op, flags, d, a, b, mask);
+                binary32::<AVX2>(&mut warp.words, op, flags, [d, a, b], mask);
             }
         }
         Op::Ternary32 {
@@ -184,12 +185,12 @@ fn step<const AVX2: bool>(
             c,
         } => {
             if d != NONE {
-                ternary32::<AVX2>(&mut warp.words, op, flags, d, a, b, c, mask);
+                ternary32::<AVX2>(&mut warp.words, op, flags, [d, a, b, c], mask);
             }
         }
         Op::Lop3 { lut, d, a, b, c } => {
             if d != NONE {
-                lop3::<AVX2>(&mut warp.words, lut, d, a, b, c, mask);
+                lop3::<AVX2>(&mut warp.words, lut, [d, a, b, c], mask);
             }
         }
         Op::Half {
@@ -203,7 +204,17 @@ fn step<const AVX2: bool>(
             c,
         } => {
             if d != NONE {
-                half::<AVX2>(&mut warp.words, op, format, flags, relu, d, a, b, c, mask);
+                half::<AVX2>(
+                    &mut warp.words,
+                    How {
+                        op,
+                        format,
+                        flags,
+                        relu,
+                    },
+                    [d, a, b, c],
+                    mask,
+                );
             }
         }
         Op::Unary64 { op, d, a } => {
@@ -213,17 +224,17 @@ fn step<const AVX2: bool>(
         }
         Op::Binary64 { op, d, a, b } => {
             if d != NONE {
-                binary64::<AVX2>(&mut warp.doubles, op, d, a, b, mask);
+                binary64::<AVX2>(&mut warp.doubles, op, [d, a, b], mask);
             }
         }
         Op::Ternary64 { op, d, a, b, c } => {
             if d != NONE {
-                ternary64(&mut warp.doubles, op, d, a, b, c, mask);
+                ternary64(&mut warp.doubles, op, [d, a, b, c], mask);
             }
         }
         Op::Shift64 { op, d, a, b } => {
             if d != NONE {
-                shift64::<AVX2>(&mut warp.doubles, &warp.words, op, d, a, b, mask);
+                shift64::<AVX2>(&mut warp.doubles, &warp.words, op, [d, a, b], mask);
             }
         }
         Op::Widen { op, d, a } => {
@@ -238,12 +249,12 @@ fn step<const AVX2: bool>(
         }
         Op::MulWide { signed, d, a, b } => {
             if d != NONE {
-                mul_wide::<AVX2>(&mut warp.doubles, &warp.words, signed, d, a, b, mask);
+                mul_wide::<AVX2>(&mut warp.doubles, &warp.words, signed, [d, a, b], mask);
             }
         }
         Op::MadWide { signed, d, a, b, c } => {
             if d != NONE {
-                mad_wide::<AVX2>(&mut warp.doubles, &warp.words, signed, d, a, b, c, mask);
+                mad_wide::<AVX2>(&mut warp.doubles, &warp.words, signed, [d, a, b, c], mask);
             }
         }
         Op::Set {
@@ -274,13 +285,13 @@ fn step<const AVX2: bool>(
         Op::Select32 { d, a, b, p } => {
             if d != NONE {
                 let p = warp.preds[p as usize];
-                select32::<AVX2>(&mut warp.words, d, a, b, p, mask);
+                select32::<AVX2>(&mut warp.words, [d, a, b], p, mask);
             }
         }
         Op::Select64 { d, a, b, p } => {
             if d != NONE {
                 let p = warp.preds[p as usize];
-                select64::<AVX2>(&mut warp.doubles, d, a, b, p, mask);
+                select64::<AVX2>(&mut warp.doubles, [d, a, b], p, mask);
             }
         }
         Op::PredMov { d, a, not } => {
@@ -409,7 +420,7 @@ fn step<const AVX2: bool>(
             if !gathered_by(context, warp, members, mask) {
                 return false;
             }
-            let stray = shuffle(warp, mask, how, d, p, a, b, c);
+            let stray = shuffle(warp, mask, how, (d, p), [a, b, c]);
             if stray != 0 && context.checks.convergence {
                 let lane = stray.trailing_zeros();
                 context.report_plain(FindingKind::InactiveLane, warp.index, lane, warp.pc, || {

@@ -1,5 +1,10 @@
 //! Small kernels run over one warp.
-#![allow(dead_code, unreachable_pub)]
+#![allow(
+    dead_code,
+    unreachable_pub,
+    clippy::unwrap_used,
+    reason = "helpers shared by several test binaries"
+)]
 
 use pagesmith_emulator::{
     Address, Finding, FindingKind, Launch, Memory, Options, Program, Report, launch,
