@@ -1,7 +1,9 @@
 //! What people read: text with restrained colour on a terminal, the same text without it elsewhere.
 
 use anstyle::{AnsiColor, Style};
-use comfy_table::{Attribute, Cell, CellAlignment, ContentArrangement, Table, presets};
+use comfy_table::{
+    Attribute, Cell, CellAlignment, ColumnConstraint, ContentArrangement, Table, presets,
+};
 use std::fmt::Display;
 use std::io::{self, Write};
 
@@ -157,8 +159,14 @@ impl<'w> Page<'w> {
                 Cell::new(text).set_alignment(column.alignment())
             }));
         }
-        for (index, column) in table.column_iter_mut().enumerate() {
-            column.set_padding((u16::from(index > 0), 1));
+        for (index, laid_out) in table.column_iter_mut().enumerate() {
+            laid_out.set_padding((u16::from(index > 0), 1));
+            if !matches!(
+                columns.get(index).map(|column| column.kind),
+                Some(Kind::Text)
+            ) {
+                laid_out.set_constraint(ColumnConstraint::ContentWidth);
+            }
         }
         table
     }
@@ -199,7 +207,7 @@ impl<'w> Page<'w> {
 }
 
 /// Columns for ids, the widest first, that are tried where a table is too wide.
-const ID_WIDTHS: [usize; 3] = [40, 30, 20];
+const ID_WIDTHS: [usize; 3] = [40, 30, 19];
 
 /// Columns that a table takes as it is.
 fn width(table: &Table) -> u16 {

@@ -5,10 +5,11 @@ use pagesmith_autotune::KernelReport;
 use pagesmith_spec::Workload;
 use std::io;
 
-const COLUMNS: [Column; 7] = [
+const COLUMNS: [Column; 8] = [
     Column::id("kernel"),
     Column::text("tuning"),
     Column::number("time"),
+    Column::text(""),
     Column::number("of HBM"),
     Column::number("regs"),
     Column::number("spills"),
@@ -24,7 +25,8 @@ fn row(kernel: &KernelReport) -> Vec<String> {
     vec![
         kernel.id.clone(),
         kernel.tuning.to_string(),
-        format!("{:.1} µs {}", kernel.time_us, kernel.provenance.kind()),
+        format!("{:.1} µs", kernel.time_us),
+        kernel.provenance.kind().to_owned(),
         format!("{:.0} %", 100.0 * kernel.roofline_fraction),
         kernel.registers.to_string(),
         format!("{} B", kernel.spill_bytes),
