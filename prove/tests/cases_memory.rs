@@ -1,6 +1,8 @@
 //! Memory that a kernel must not look at has no effect, and memory that it must look at is reached wherever
 //! it is.
 
+#![allow(clippy::unwrap_used, reason = "a test stops where its setting fails")]
+
 mod common;
 
 use common::{forged, gpu, spec};

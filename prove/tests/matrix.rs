@@ -1,5 +1,11 @@
 //! Every pair of values of any two axes of the decode family is right.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a test stops where its setting fails, and says what it measured"
+)]
+
 mod common;
 
 use common::{compiler, gpu};

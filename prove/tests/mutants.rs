@@ -1,5 +1,11 @@
 //! Every hand-picked mutant of the real kernels is caught, and by what its breakage calls for.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a test stops where its setting fails, and says what it measured"
+)]
+
 mod common;
 
 use common::{compiler, gpu};

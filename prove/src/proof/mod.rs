@@ -21,6 +21,7 @@ use pagesmith_runtime::device::emulated::{EmulatedOptions, Findings};
 use pagesmith_runtime::{Device, Emulated, Kernels, LoadError};
 use pagesmith_spec::{Gpu, Image, Variant};
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 /// A proof that could not be carried out.
 #[derive(Debug, thiserror::Error)]
@@ -86,11 +87,9 @@ pub fn prove_cases(
     let mut verdict = Verdict::new(variant, "emulated", seed);
     let mut by_sms: BTreeMap<u32, Kernels<Emulated>> = BTreeMap::new();
     for case in cases {
-        if !by_sms.contains_key(&case.sms) {
-            by_sms.insert(case.sms, emulated(variant, image, gpu, case.sms)?);
-        }
-        let Some(kernels) = by_sms.get_mut(&case.sms) else {
-            continue;
+        let kernels = match by_sms.entry(case.sms) {
+            Entry::Occupied(loaded) => loaded.into_mut(),
+            Entry::Vacant(vacant) => vacant.insert(emulated(variant, image, gpu, case.sms)?),
         };
         prove_case(kernels, variant, case, &mut verdict)?;
         for launch in kernels.device().take_reports() {

@@ -1,6 +1,7 @@
 //! What the tests share: the compiler of this machine, and variants by a few words.
 
 #![allow(dead_code, reason = "each test binary uses a part")]
+#![allow(clippy::unwrap_used, reason = "a test stops where its setting fails")]
 
 use pagesmith_codegen::{Compiler, Provisioning, Search, forge, provision};
 use pagesmith_prove::matrix::default_tuning;
