@@ -35,6 +35,9 @@ pub enum MmaMode {
     /// by rounding only.
     #[default]
     Fast,
+    /// As the tensor cores of the A100 do (arXiv 2511.10909): eight products at a time, they and the accumulator cut to
+    /// 24 fractional bits below the largest exponent, summed exactly, rounded toward zero. One lane at a time: slow.
+    Exact,
 }
 
 /// Whether memory traffic is counted. Warp instructions are always counted.

@@ -21,6 +21,8 @@ pub(super) struct Copies {
     committed: [u32; 32],
     /// Groups that each lane has waited for.
     landed: [u32; 32],
+    /// Where the last copy read from.
+    last: u64,
 }
 
 impl Copies {
@@ -32,7 +34,9 @@ impl Copies {
 impl Context<'_> {
     /// `cp.async.commit_group`.
     pub(super) fn async_commit(&mut self, warp: &mut Warp, mask: u32) {
-        let Copies { committed, landed } = &mut warp.copies;
+        let Copies {
+            committed, landed, ..
+        } = &mut warp.copies;
         let mut most = 0;
         for lane in lanes(mask) {
             committed[lane] += 1;
@@ -52,7 +56,9 @@ impl Context<'_> {
         if all {
             self.async_commit(warp, mask);
         }
-        let Copies { committed, landed } = &mut warp.copies;
+        let Copies {
+            committed, landed, ..
+        } = &mut warp.copies;
         let mut rest = mask;
         while rest != 0 {
             // Lanes that are equally far land together; nearly always that is all of them.
@@ -116,6 +122,9 @@ impl Context<'_> {
                 addresses: &from,
                 bytes,
             };
+            // Copies step through a tile: the next one probably reads as far from here as this one from the last.
+            let step = from.min.wrapping_sub(warp.copies.last).cast_signed() / 4;
+            warp.copies.last = from.min;
             self.by_region(read, full, |context, region, allocation, mask| {
                 if context.count_traffic {
                     let total = bytes * mask.count_ones();
@@ -140,6 +149,9 @@ impl Context<'_> {
                             &words[start..start + 4],
                             &mut context.shared[at[lane]..at[lane] + 4],
                         );
+                    }
+                    for lane in (0..32).step_by(4) {
+                        prefetch(words.get(start(lane).wrapping_add_signed(step as isize)));
                     }
                     return;
                 }
@@ -278,6 +290,22 @@ impl Context<'_> {
             }
         }
     }
+}
+
+/// Asks for the cache line of a word: large caches are read once, from memory that is far.
+#[inline(always)]
+fn prefetch(word: Option<&AtomicU32>) {
+    #[cfg(target_arch = "x86_64")]
+    if let Some(word) = word {
+        // SAFETY: prefetching has no effect that a program can see, and the address is that of a live word.
+        unsafe {
+            std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(
+                std::ptr::from_ref(word).cast(),
+            );
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = word;
 }
 
 /// Copies four words of global memory.

@@ -7,18 +7,30 @@ use super::lanes::{Words, multiversion};
 use super::numeric as n;
 use crate::lower::op::Reg;
 
+/// The operands of an `mma`.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Fragments {
+    pub(super) bf16: bool,
+    /// m16n8k16, else m16n8k8, which uses the first half of A and B.
+    pub(super) k16: bool,
+    pub(super) d: [Reg; 4],
+    pub(super) a: [Reg; 4],
+    pub(super) b: [Reg; 2],
+    pub(super) c: [Reg; 4],
+}
+
 /// D = A B + C of `mma.m16n8k16` and `mma.m16n8k8` with f32 accumulators.
 ///
 /// Each element is `fma(a[k], b[k], acc)` with k ascending from the accumulator.
-pub(super) fn mma<const AVX2: bool>(
-    w: &mut [Words],
-    bf16: bool,
-    k16: bool,
-    d: [Reg; 4],
-    a: [Reg; 4],
-    b: [Reg; 2],
-    c: [Reg; 4],
-) {
+pub(super) fn mma<const AVX2: bool>(w: &mut [Words], operands: Fragments) {
+    let Fragments {
+        bf16,
+        k16,
+        d,
+        a,
+        b,
+        c,
+    } = operands;
     #[cfg(target_arch = "x86_64")]
     if AVX2 {
         // SAFETY: `AVX2` is true only behind `super::has_avx2`, which asked this CPU for the features.
@@ -144,6 +156,17 @@ mod tests {
         }
     }
 
+    fn operands(bf16: bool, k16: bool) -> Fragments {
+        Fragments {
+            bf16,
+            k16,
+            d: [10, 11, 12, 13],
+            a: [0, 1, 2, 3],
+            b: [4, 5],
+            c: [6, 7, 8, 9],
+        }
+    }
+
     /// Fragments of random matrices, with the matrices themselves.
     fn fragments(
         is_bf16: bool,
@@ -201,25 +224,21 @@ mod tests {
     fn products_match_the_fragment_layout_of_the_isa() {
         for (is_bf16, k16) in [(true, true), (true, false), (false, true), (false, false)] {
             let (mut w, a, b, c) = fragments(is_bf16, k16, 11);
-            mma::<false>(
-                &mut w,
-                is_bf16,
-                k16,
-                [10, 11, 12, 13],
-                [0, 1, 2, 3],
-                [4, 5],
-                [6, 7, 8, 9],
-            );
+            let mut exact = w.clone();
+            mma::<false>(&mut w, operands(is_bf16, k16));
+            crate::exec::mma_exact::mma_exact(&mut exact, operands(is_bf16, k16));
             for lane in 0..32 {
                 for i in 0..4 {
                     let (row, column) = (lane / 4 + 8 * (i / 2), 2 * (lane % 4) + i % 2);
                     let sum: f64 = (0..16).map(|k| a[row * 16 + k] * b[k * 8 + column]).sum();
                     let expected = sum + c[row * 8 + column];
-                    let got = f64::from(f32::from_bits(w[10 + i].0[lane]));
-                    assert!(
-                        (got - expected).abs() < 1e-5,
-                        "{row} {column}: {got} {expected}"
-                    );
+                    for planes in [&w, &exact] {
+                        let got = f64::from(f32::from_bits(planes[10 + i].0[lane]));
+                        assert!(
+                            (got - expected).abs() < 1e-5,
+                            "{row} {column}: {got} {expected}"
+                        );
+                    }
                 }
             }
         }
@@ -242,24 +261,8 @@ mod tests {
                         .for_each(|word| *word = next() << 1 ^ next());
                 }
                 let mut other = w.clone();
-                mma::<false>(
-                    &mut w,
-                    is_bf16,
-                    k16,
-                    [10, 11, 12, 13],
-                    [0, 1, 2, 3],
-                    [4, 5],
-                    [6, 7, 8, 9],
-                );
-                mma::<true>(
-                    &mut other,
-                    is_bf16,
-                    k16,
-                    [10, 11, 12, 13],
-                    [0, 1, 2, 3],
-                    [4, 5],
-                    [6, 7, 8, 9],
-                );
+                mma::<false>(&mut w, operands(is_bf16, k16));
+                mma::<true>(&mut other, operands(is_bf16, k16));
                 for plane in 10..14 {
                     assert_eq!(w[plane].0, other[plane].0, "seed {seed}");
                 }

@@ -32,6 +32,7 @@ mod lanes;
 mod matrix;
 #[cfg(target_arch = "x86_64")]
 mod mma_avx2;
+mod mma_exact;
 mod numeric;
 mod pattern;
 mod private;

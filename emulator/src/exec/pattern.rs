@@ -61,19 +61,43 @@ fn resolve_body<const AVX2: bool>(
     mask: u32,
     bytes: u32,
 ) -> Addresses {
-    let mut of = [0u64; 32];
     if address.wide {
+        let mut of = [0u64; 32];
         let offset = i64::from(address.offset);
         let base = &doubles[address.base as usize].0;
         for lane in 0..32 {
             of[lane] = base[lane].wrapping_add_signed(offset);
         }
-    } else {
-        let base = &words[address.base as usize].0;
-        for lane in 0..32 {
-            of[lane] = u64::from(base[lane].wrapping_add_signed(address.offset));
-        }
+        fill_inactive(&mut of, mask);
+        return summarise(of, bytes);
     }
+    // Narrow addresses, as shared memory has, are looked at in half as many vectors.
+    let mut low = [0u32; 32];
+    let base = &words[address.base as usize].0;
+    for lane in 0..32 {
+        low[lane] = base[lane].wrapping_add_signed(address.offset);
+    }
+    fill_inactive(&mut low, mask);
+    let (mut any, mut min, mut max, mut broken) = (0, u32::MAX, 0, 0);
+    let mut of = [0u64; 32];
+    for lane in 0..32 {
+        any |= low[lane];
+        min = min.min(low[lane]);
+        max = max.max(low[lane]);
+        broken |= low[lane] ^ low[0].wrapping_add(lane as u32 * bytes);
+        of[lane] = u64::from(low[lane]);
+    }
+    Addresses {
+        of,
+        any: u64::from(any),
+        min: u64::from(min),
+        max: u64::from(max),
+        contiguous: broken == 0,
+    }
+}
+
+#[inline(always)]
+fn fill_inactive<T: Copy>(of: &mut [T; 32], mask: u32) {
     if mask != FULL {
         let first = of[mask.trailing_zeros() as usize & 31];
         for lane in 0..32 {
@@ -82,18 +106,24 @@ fn resolve_body<const AVX2: bool>(
             }
         }
     }
-    summarise(of, bytes)
 }
 
 /// Looks at addresses that are already filled in.
 #[inline(always)]
 pub(super) fn summarise(of: [u64; 32], bytes: u32) -> Addresses {
-    let (mut any, mut min, mut max, mut broken) = (0, u64::MAX, 0, 0);
+    let (mut any, mut broken) = (0, 0);
+    // Signed comparison is what vector units have. It orders addresses below 2^63 rightly; no other is ever valid.
+    let (mut min, mut max) = (i64::MAX, i64::MIN);
     for lane in 0..32 {
         any |= of[lane];
-        min = min.min(of[lane]);
-        max = max.max(of[lane]);
+        min = min.min(of[lane].cast_signed());
+        max = max.max(of[lane].cast_signed());
         broken |= of[lane] ^ of[0].wrapping_add(lane as u64 * u64::from(bytes));
+    }
+    let (mut min, mut max) = (min.cast_unsigned(), max.cast_unsigned());
+    if any >> 63 != 0 {
+        min = of.iter().fold(u64::MAX, |min, one| min.min(*one));
+        max = of.iter().fold(0, |max, one| max.max(*one));
     }
     Addresses {
         of,

@@ -13,7 +13,8 @@ use super::convert::convert;
 use super::half::{How, half};
 use super::judge::in_space;
 use super::lanes::{lanes, map1, map2, put};
-use super::matrix::{mma, transpose};
+use super::matrix::{Fragments, mma, transpose};
+use super::mma_exact::mma_exact;
 use super::numeric as n;
 use super::warp::{Waiting, Warp};
 use crate::check::FindingKind;
@@ -406,7 +407,18 @@ fn step<const AVX2: bool>(
             if !gathered(context, warp, u32::MAX) {
                 return false;
             }
-            mma::<AVX2>(&mut warp.words, bf16, k16, d, a, b, c);
+            let operands = Fragments {
+                bf16,
+                k16,
+                d,
+                a,
+                b,
+                c,
+            };
+            match context.env.options.mma {
+                crate::MmaMode::Fast => mma::<AVX2>(&mut warp.words, operands),
+                crate::MmaMode::Exact => mma_exact(&mut warp.words, operands),
+            }
         }
         Op::Shuffle {
             how,
