@@ -119,7 +119,7 @@ impl Case {
             0 => 0,
             tokens => {
                 (tokens - 1) * strides.token
-                    + (self.q_heads() as usize - 1) * strides.head
+                    + (self.q_heads() as usize).saturating_sub(1) * strides.head
                     + self.head_dim()
             }
         }

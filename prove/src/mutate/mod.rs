@@ -12,9 +12,11 @@
 
 mod catalogue;
 mod judge;
+mod kernel;
 mod mutation;
 mod text;
 
-pub use catalogue::{MutantKernel, catalogue};
+pub use catalogue::catalogue;
 pub use judge::{CaughtBy, judge};
+pub use kernel::MutantKernel;
 pub use mutation::{Edit, Mutation, Operand, Place};
