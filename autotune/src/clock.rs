@@ -2,7 +2,8 @@
 
 use crate::judge::{Failed, Proved, Step};
 use crate::modelled::{Modeller, kv_bytes};
-use crate::pipeline::{Bench, Means};
+use crate::pipeline::Means;
+use crate::proof::Bench;
 use crate::{Kernel, ModelledError, TuneError, measured};
 use pagesmith_runtime::Cuda;
 use pagesmith_spec::gpu::Bytes;
@@ -49,11 +50,12 @@ impl<'a> Clock<'a> {
         self.step(proved, timed).map(Some)
     }
 
-    /// Measures and keeps what waits.
+    /// Measures and keeps what waits, and gives the workload's memory back.
     ///
     /// # Errors
     /// When the workload does not fit the device, or the cache cannot be written.
-    pub(crate) fn finish(mut self) -> Result<Vec<Step>, TuneError> {
+    pub(crate) fn finish(&mut self) -> Result<Vec<Step>, TuneError> {
+        self.modeller = None;
         let waiting = std::mem::take(&mut self.waiting);
         let Bench::Cuda(device) = self.means.bench else {
             return Ok(Vec::new());
@@ -113,7 +115,7 @@ impl<'a> Clock<'a> {
         timed: Result<Timed, E>,
     ) -> Result<Step, TuneError> {
         match timed {
-            Ok(timed) => Ok(Step::Kept(self.keep(proved, timed)?)),
+            Ok(timed) => Ok(Step::Kept(Box::new(self.keep(proved, timed)?))),
             Err(error) => Ok(Step::Failed(Failed {
                 id: proved.variant.id(),
                 reasons: vec![error.to_string()],
@@ -150,6 +152,6 @@ impl<'a> Clock<'a> {
 }
 
 /// Time of `bytes` at the peak bandwidth of the GPU's memory over `time_us`.
-fn roofline_fraction(gpu: &Gpu, bytes: u64, time_us: f64) -> f64 {
+pub(crate) fn roofline_fraction(gpu: &Gpu, bytes: u64, time_us: f64) -> f64 {
     gpu.memory.peak_bytes_per_s.seconds(Bytes(bytes)) * 1e6 / time_us
 }

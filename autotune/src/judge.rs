@@ -1,13 +1,12 @@
 //! One variant, from its spec and tuning to a proved image.
 
 use crate::forge::{Rendered, forge, rendered};
-use crate::pipeline::{Bench, Means};
+use crate::pipeline::Means;
+use crate::proof::{Bench, reasons, verdict};
 use crate::recall::{Judge, Recalled, recall};
 use crate::{Event, Kernel, TuneError};
-use pagesmith_prove::case::Effort;
-use pagesmith_prove::proof::{ProveError, Verdict, prove, prove_on};
+use pagesmith_runtime::Device;
 use pagesmith_runtime::cache::Problem;
-use pagesmith_runtime::{Device, Kernels};
 use pagesmith_spec::record::Proof;
 use pagesmith_spec::{Exclusion, Image, Variant, Workload};
 use serde::Serialize;
@@ -31,7 +30,7 @@ pub(crate) struct Proved {
 /// Where a variant is on its way.
 pub(crate) enum Step {
     /// Timed, and in the cache.
-    Kept(Kernel),
+    Kept(Box<Kernel>),
     /// Not to be kept.
     Excluded(Variant, Exclusion),
     /// Not timed yet.
@@ -77,7 +76,7 @@ pub(crate) fn judge(
     let (image, proof, compiled) = match known {
         Recalled::Kernel(kernel) => {
             return Ok(Judged {
-                step: Step::Kept(kernel),
+                step: Step::Kept(Box::new(kernel)),
                 compiled: false,
                 reused: true,
             });
@@ -135,7 +134,7 @@ fn compile(rendered: &Rendered, means: Means<'_>) -> Result<Result<Image, Step>,
 }
 
 fn proved(variant: Variant, image: Image, means: Means<'_>) -> Step {
-    match verdict(&variant, &image, means) {
+    match verdict(means.bench, means.cache.gpu(), &variant, &image, means.seed) {
         Ok(verdict) if verdict.passed() => {
             let proof = verdict.proof();
             Step::Proved(Box::new(Proved {
@@ -153,47 +152,4 @@ fn proved(variant: Variant, image: Image, means: Means<'_>) -> Step {
             reasons: vec![error.to_string()],
         }),
     }
-}
-
-/// Proves an image where the bench is.
-///
-/// # Errors
-/// When it does not load, or a case cannot be launched.
-fn verdict(variant: &Variant, image: &Image, means: Means<'_>) -> Result<Verdict, ProveError> {
-    let effort = Effort::Standard;
-    match means.bench {
-        Bench::Emulated => prove(variant, image, means.cache.gpu(), effort, means.seed),
-        Bench::Cuda(device) => {
-            let mut kernels = Kernels::new((*device).clone());
-            kernels
-                .load(variant, image)
-                .map_err(|error| ProveError::Load {
-                    variant: variant.id(),
-                    error,
-                })?;
-            prove_on(&mut kernels, variant, effort, means.seed)
-        }
-    }
-}
-
-/// Findings and failures in words, the first few of them.
-pub(crate) fn reasons(verdict: &Verdict) -> Vec<String> {
-    const SHOWN: usize = 8;
-    let findings = verdict.findings.iter().map(|found| {
-        format!(
-            "case {} (seed {}): {}",
-            found.case, found.seed, found.finding
-        )
-    });
-    let failures = verdict.failures.iter().map(|failure| failure.to_string());
-    let mut reasons: Vec<String> = findings.chain(failures).collect();
-    let more = (reasons.len().saturating_sub(SHOWN) as u64) + verdict.findings_dropped;
-    reasons.truncate(SHOWN);
-    if more > 0 {
-        reasons.push(format!("and {more} more"));
-    }
-    if verdict.cases == 0 {
-        reasons.push(String::from("no case was run"));
-    }
-    reasons
 }

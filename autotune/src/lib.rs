@@ -42,6 +42,7 @@ mod model;
 mod modelled;
 mod observe;
 mod pipeline;
+mod proof;
 mod recall;
 mod remeasure;
 mod reprove;
@@ -61,7 +62,8 @@ pub use modelled::{
     DECODE, Launched, MERGE, Modelled, ModelledError, Modeller, compulsory_bytes, kv_bytes,
 };
 pub use observe::{Event, Observer};
-pub use pipeline::{Bench, Group, Means, Outcome, SpecOutcome, tune};
+pub use pipeline::{Group, Means, Outcome, SpecOutcome, tune};
+pub use proof::Bench;
 pub use remeasure::{Remeasured, RemeasuredKernel, remeasure};
 pub use reprove::{Reproved, reprove};
 pub use work::{LaunchWork, Work};

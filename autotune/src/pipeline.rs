@@ -11,9 +11,10 @@
 
 use crate::clock::Clock;
 use crate::judge::{Failed, Step, judge};
+use crate::proof::Bench;
 use crate::{Event, Kernel, Observer, Toolshop, TuneError};
 use pagesmith_prove::Seed;
-use pagesmith_runtime::{Cuda, KernelCache};
+use pagesmith_runtime::KernelCache;
 use pagesmith_spec::{Exclusion, KernelSpec, Variant, Workload};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
@@ -27,15 +28,6 @@ pub struct Group {
     pub variants: Vec<Variant>,
     /// The traffic that times are of.
     pub workload: Workload,
-}
-
-/// Where kernels are proved and timed.
-#[derive(Debug)]
-pub enum Bench<'a> {
-    /// Under all checks on the emulator; times are modelled.
-    Emulated,
-    /// On a GPU; times are measured.
-    Cuda(&'a Cuda),
 }
 
 /// What a run works with.
@@ -88,44 +80,70 @@ pub fn tune(groups: Vec<Group>, means: Means<'_>) -> Result<Outcome, TuneError> 
         work: "tuning",
         total,
     });
-    let mut outcome = Outcome::default();
-    let done = groups
-        .into_iter()
-        .try_for_each(|group| tune_group(group, means, &mut outcome));
+    let outcome = tune_all(groups, means);
     means.observer.event(Event::End);
-    done.map(|()| outcome)
+    outcome
 }
 
-fn tune_group(group: Group, means: Means<'_>, outcome: &mut Outcome) -> Result<(), TuneError> {
-    let Group {
-        spec,
-        variants,
-        workload,
-    } = group;
-    let mut found = SpecOutcome::new(spec);
-    let mut clock = Clock::new(means, &found.spec, workload);
-    // Variants side by side while they are compiled and proved; the workload's emulation is parallel in itself.
-    for few in variants.chunks(rayon::current_num_threads().max(1)) {
+fn tune_all(groups: Vec<Group>, means: Means<'_>) -> Result<Outcome, TuneError> {
+    let mut outcome = Outcome::default();
+    let mut queue: Vec<(usize, Variant, Workload)> = Vec::new();
+    let mut open: Vec<OpenGroup<'_>> = Vec::with_capacity(groups.len());
+    for group in groups {
+        let variants = group.variants.into_iter();
+        queue.extend(variants.map(|variant| (open.len(), variant, group.workload)));
+        open.push(OpenGroup {
+            clock: Clock::new(means, &group.spec, group.workload),
+            found: SpecOutcome::new(group.spec),
+        });
+    }
+    // Variants side by side, across groups, while they are compiled and proved; the emulation of a workload
+    // is parallel in itself.
+    let mut left = queue.as_slice();
+    while !left.is_empty() {
+        let (few, rest) = left.split_at(rayon::current_num_threads().clamp(1, left.len()));
         let judged: Vec<_> = few
             .par_iter()
-            .map(|variant| judge(variant.clone(), workload, means))
+            .map(|(_, variant, workload)| judge(variant.clone(), *workload, means))
             .collect::<Result<_, TuneError>>()?;
-        for judged in judged {
+        for ((index, ..), judged) in few.iter().zip(judged) {
             outcome.compiled += usize::from(judged.compiled);
             outcome.reused += usize::from(judged.reused);
-            let step = match judged.step {
-                Step::Proved(proved) => clock.time(*proved)?,
-                step => Some(step),
-            };
-            found.add(step, means.observer);
+            open[*index].take(judged.step, means)?;
         }
+        // Groups are in order: those before the next variant's are complete, and give their memory back.
+        let next = rest.first().map_or(open.len(), |(index, ..)| *index);
+        for group in &mut open[few[0].0..next] {
+            group.close(means)?;
+        }
+        left = rest;
     }
-    for step in clock.finish()? {
-        found.add(Some(step), means.observer);
+    outcome.specs = open.into_iter().map(|group| group.found).collect();
+    Ok(outcome)
+}
+
+/// A group whose variants are being tried.
+struct OpenGroup<'a> {
+    found: SpecOutcome,
+    clock: Clock<'a>,
+}
+
+impl OpenGroup<'_> {
+    fn take(&mut self, step: Step, means: Means<'_>) -> Result<(), TuneError> {
+        let step = match step {
+            Step::Proved(proved) => self.clock.time(*proved)?,
+            step => Some(step),
+        };
+        self.found.add(step, means.observer);
+        Ok(())
     }
-    found.rank(means)?;
-    outcome.specs.push(found);
-    Ok(())
+
+    fn close(&mut self, means: Means<'_>) -> Result<(), TuneError> {
+        for step in self.clock.finish()? {
+            self.found.add(Some(step), means.observer);
+        }
+        self.found.rank(means)
+    }
 }
 
 impl SpecOutcome {
@@ -144,7 +162,7 @@ impl SpecOutcome {
             None | Some(Step::Proved(_)) => return,
             Some(Step::Kept(kernel)) => {
                 let id = kernel.record.id.clone();
-                self.kernels.push(kernel);
+                self.kernels.push(*kernel);
                 id
             }
             Some(Step::Excluded(variant, exclusion)) => {

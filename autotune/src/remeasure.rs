@@ -1,16 +1,15 @@
 //! Measuring what a build machine has compiled: no compiler is needed.
 
-use crate::judge::{Failed, reasons};
+use crate::clock::roofline_fraction;
+use crate::judge::Failed;
 use crate::measured::measure;
 use crate::modelled::kv_bytes;
+use crate::proof::{Bench, reasons, verdict};
 use crate::{Event, Kernel, Observer, TuneError};
 use pagesmith_prove::Seed;
-use pagesmith_prove::case::Effort;
-use pagesmith_prove::proof::prove_on;
-use pagesmith_runtime::{Cuda, KernelCache, Kernels};
-use pagesmith_spec::gpu::Bytes;
+use pagesmith_runtime::{Cuda, KernelCache};
 use pagesmith_spec::record::Proof;
-use pagesmith_spec::{Image, KernelSpec, Provenance, TuningRecord, Workload};
+use pagesmith_spec::{Gpu, Image, KernelSpec, Provenance, TuningRecord, Workload};
 use std::collections::BTreeMap;
 
 /// A measured candidate beside what was predicted for it.
@@ -52,6 +51,7 @@ pub fn remeasure(
     seed: Seed,
     observer: &dyn Observer,
 ) -> Result<Remeasured, TuneError> {
+    let bench = Bench::Cuda(device);
     let entries = cache.entries()?;
     let mut outcome = Remeasured {
         problems: entries.problems.iter().map(ToString::to_string).collect(),
@@ -71,7 +71,7 @@ pub fn remeasure(
                 continue;
             }
         };
-        match proved(device, &record, &image, seed) {
+        match proved(&bench, cache.gpu(), &record, &image, seed) {
             Ok(proof) => groups
                 .entry((record.variant.spec().clone(), record.workload))
                 .or_default()
@@ -99,15 +99,17 @@ pub fn remeasure(
                     reasons: vec![error.to_string()],
                 }),
                 Ok(time) => {
-                    let peak = cache.gpu().memory.peak_bytes_per_s;
-                    let floor_us = peak.seconds(Bytes(kv_bytes(&spec, workload))) * 1e6;
                     let modelled_us = match candidate.record.provenance {
                         Provenance::Modelled { .. } => Some(candidate.record.time_us),
                         Provenance::Measured { .. } => None,
                     };
                     let record = TuningRecord {
                         time_us: time.time_us,
-                        roofline_fraction: floor_us / time.time_us,
+                        roofline_fraction: roofline_fraction(
+                            cache.gpu(),
+                            kv_bytes(&spec, workload),
+                            time.time_us,
+                        ),
                         provenance: time.provenance,
                         proof: candidate.proof,
                         ..candidate.record
@@ -140,24 +142,19 @@ pub fn remeasure(
 
 /// Proves one candidate on the device.
 fn proved(
-    device: &Cuda,
+    bench: &Bench<'_>,
+    gpu: &Gpu,
     record: &TuningRecord,
     image: &Image,
     seed: Seed,
 ) -> Result<Proof, Failed> {
-    let failed = |reasons| Failed {
+    let reasons = match verdict(bench, gpu, &record.variant, image, seed) {
+        Ok(verdict) if verdict.passed() => return Ok(verdict.proof()),
+        Ok(verdict) => reasons(&verdict),
+        Err(error) => vec![error.to_string()],
+    };
+    Err(Failed {
         id: record.id.clone(),
         reasons,
-    };
-    let mut kernels = Kernels::new(device.clone());
-    kernels
-        .load(&record.variant, image)
-        .map_err(|error| failed(vec![error.to_string()]))?;
-    let verdict = prove_on(&mut kernels, &record.variant, Effort::Standard, seed)
-        .map_err(|error| failed(vec![error.to_string()]))?;
-    if verdict.passed() {
-        Ok(verdict.proof())
-    } else {
-        Err(failed(reasons(&verdict)))
-    }
+    })
 }

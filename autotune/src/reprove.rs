@@ -1,13 +1,13 @@
 //! Proving again what a cache holds, over fresh inputs.
 
-use crate::judge::{Failed, reasons};
+use crate::judge::Failed;
+use crate::proof::{Bench, reasons, verdict};
 use crate::{Event, Observer, TuneError};
 use pagesmith_prove::Seed;
-use pagesmith_prove::case::Effort;
 use pagesmith_prove::matrix::MatrixFinding;
-use pagesmith_prove::proof::{ProveError, Verdict, prove, prove_on};
-use pagesmith_runtime::{Cuda, KernelCache, Kernels};
-use pagesmith_spec::{Gpu, TuningRecord};
+use pagesmith_prove::proof::Verdict;
+use pagesmith_runtime::KernelCache;
+use pagesmith_spec::TuningRecord;
 use rayon::prelude::*;
 use serde::Serialize;
 
@@ -34,21 +34,21 @@ pub struct Reproved {
     pub failures: Vec<Failed>,
 }
 
-/// Proves every kernel of a cache: on `device`, or on the emulator under every check.
+/// Proves every kernel of a cache again.
 ///
 /// # Errors
 /// When the cache cannot be read.
 pub fn reprove(
     cache: &KernelCache,
-    device: Option<&Cuda>,
+    bench: &Bench<'_>,
     seed: Seed,
     observer: &dyn Observer,
 ) -> Result<Reproved, TuneError> {
     let entries = cache.entries()?;
     let mut outcome = Reproved {
-        device: match device {
-            Some(_) => cache.gpu().name.clone(),
-            None => String::from("emulated"),
+        device: match bench {
+            Bench::Cuda(_) => cache.gpu().name.clone(),
+            Bench::Emulated => String::from("emulated"),
         },
         seed,
         variants: entries.records.len() + entries.problems.len(),
@@ -63,15 +63,15 @@ pub fn reprove(
         work: "proving",
         total: entries.records.len(),
     });
-    let one = |record: &TuningRecord| {
-        let verdict = verdict(cache, device, record, seed);
+    let each = |record: &TuningRecord| {
+        let verdict = one(cache, bench, record, seed);
         observer.event(Event::Step { about: &record.id });
         (record.id.clone(), verdict)
     };
     // A GPU is one device: its proofs wait for each other anyway.
-    let verdicts: Vec<(String, Result<Verdict, String>)> = match device {
-        None => entries.records.par_iter().map(one).collect(),
-        Some(_) => entries.records.iter().map(one).collect(),
+    let verdicts: Vec<(String, Result<Verdict, String>)> = match bench {
+        Bench::Emulated => entries.records.par_iter().map(each).collect(),
+        Bench::Cuda(_) => entries.records.iter().map(each).collect(),
     };
     observer.event(Event::End);
     for problem in entries.problems {
@@ -89,31 +89,16 @@ pub fn reprove(
     Ok(outcome)
 }
 
-fn verdict(
+fn one(
     cache: &KernelCache,
-    device: Option<&Cuda>,
+    bench: &Bench<'_>,
     record: &TuningRecord,
     seed: Seed,
 ) -> Result<Verdict, String> {
-    let variant = &record.variant;
     let image = cache
         .load_image(record)
         .map_err(|problem| problem.to_string())?;
-    let gpu: &Gpu = cache.gpu();
-    let proved = match device {
-        None => prove(variant, &image, gpu, Effort::Standard, seed),
-        Some(device) => {
-            let mut kernels = Kernels::new(device.clone());
-            kernels
-                .load(variant, &image)
-                .map_err(|error| ProveError::Load {
-                    variant: variant.id(),
-                    error,
-                })
-                .and_then(|()| prove_on(&mut kernels, variant, Effort::Standard, seed))
-        }
-    };
-    proved.map_err(|error| error.to_string())
+    verdict(bench, cache.gpu(), &record.variant, &image, seed).map_err(|error| error.to_string())
 }
 
 impl Reproved {

@@ -141,10 +141,7 @@ fn tuned(
     };
     let tell = |progress| bar.event(Event::Provision(&progress));
     let toolshop = Toolshop::new(Search::from_env(), provisioning, &tell);
-    let bench = match &device {
-        Some(cuda) => Bench::Cuda(cuda),
-        None => Bench::Emulated,
-    };
+    let bench = device.as_ref().map_or(Bench::Emulated, Bench::Cuda);
     let outcome = tune(
         groups,
         Means {
@@ -264,7 +261,7 @@ impl Answer for Tuned {
             "kernels": self.winners(),
             "candidates": candidates,
             "excluded": excluded,
-            "failed": specs.iter().flat_map(|spec| &spec.failed).map(|f| object(f)).collect::<Vec<_>>(),
+            "failed": specs.iter().flat_map(|spec| &spec.failed).map(object).collect::<Vec<_>>(),
         })
     }
 

@@ -6,7 +6,7 @@ use crate::cli::args::{DeviceChoice, VerifyArgs};
 use crate::cli::failure::Failure;
 use crate::cli::page::{Page, counted, thousands};
 use crate::cli::progress::Bar;
-use pagesmith_autotune::{Event, Failed, Observer, Reproved, Toolshop, reprove};
+use pagesmith_autotune::{Bench, Event, Failed, Observer, Reproved, Toolshop, reprove};
 use pagesmith_codegen::{Provisioning, Search};
 use pagesmith_prove::Seed;
 use pagesmith_prove::case::Effort;
@@ -37,10 +37,11 @@ fn cache(args: &VerifyArgs, seed: Seed) -> Result<Box<dyn Answer>, Failure> {
         (Some(cuda), None) => place.caches(Some(&cuda.gpu().name))?,
         (_, gpu) => place.caches(gpu.as_deref())?,
     };
+    let bench = device.as_ref().map_or(Bench::Emulated, Bench::Cuda);
     let bar = Bar::new();
     let mut all: Option<Reproved> = None;
     for cache in &caches {
-        let one = reprove(cache, device.as_ref(), seed, &bar)?;
+        let one = reprove(cache, &bench, seed, &bar)?;
         match &mut all {
             None => all = Some(one),
             Some(all) => all.merge(one),
