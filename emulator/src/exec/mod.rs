@@ -36,9 +36,12 @@ mod mma_exact;
 mod numeric;
 mod pattern;
 mod private;
+mod rare;
 mod run;
 mod shared;
 mod start;
+mod sync;
+mod track;
 mod warp;
 
 pub(crate) use start::launch;

@@ -1,7 +1,8 @@
 //! A warp: registers, and which lanes are where.
 
 use super::async_copy::Copies;
-use super::lanes::{Doubles, Words};
+use super::lanes::{Doubles, Words, put};
+use crate::lower::op::{NONE, Reg};
 use crate::lower::{Entry, SpecialKind};
 
 /// Lanes that are at one instruction while others of the warp are elsewhere.
@@ -253,5 +254,22 @@ impl Warp {
     /// Lanes that a `.sync` instruction names, that live, and that are elsewhere in the warp.
     pub(super) const fn missing(&self, members: u32) -> u32 {
         members & self.live & !self.active
+    }
+}
+
+/// Writes the lanes of `mask` of a predicate.
+#[inline(always)]
+pub(super) fn set_pred(warp: &mut Warp, d: Reg, value: u32, mask: u32) {
+    if d != NONE {
+        let pred = &mut warp.preds[d as usize];
+        *pred = *pred & !mask | value & mask;
+    }
+}
+
+/// Stores a plane unless the destination is `_`.
+#[inline(always)]
+pub(super) fn set_word(warp: &mut Warp, d: Reg, value: &[u32; 32], mask: u32) {
+    if d != NONE {
+        put(&mut warp.words[d as usize].0, value, mask);
     }
 }

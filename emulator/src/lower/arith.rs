@@ -2,11 +2,10 @@
 
 use super::function::{Lowerer, Result};
 use super::op::{
-    Binary32, Binary64, Cmp, CmpTy, File, Flags, Half, HalfFormat, Join, NONE, Narrow, Op, Shift64,
-    Ternary32, Ternary64, Unary32, Unary64,
+    Binary32, Binary64, Flags, Half, HalfFormat, NONE, Op, Ternary32, Ternary64, Unary32,
 };
 use crate::count::InstructionKind as Kind;
-use crate::parse::ast::{Instruction, Operand, Ty};
+use crate::parse::ast::{Instruction, Ty};
 
 /// The type modifiers of an opcode, in order.
 pub(super) fn types(instruction: &Instruction) -> impl DoubleEndedIterator<Item = Ty> {
@@ -17,7 +16,7 @@ pub(super) fn types(instruction: &Instruction) -> impl DoubleEndedIterator<Item 
         .filter_map(|part| Ty::parse(part))
 }
 
-const fn half_format(ty: Ty) -> Option<HalfFormat> {
+pub(super) const fn half_format(ty: Ty) -> Option<HalfFormat> {
     Some(match ty {
         Ty::F16 => HalfFormat {
             bf16: false,
@@ -75,7 +74,7 @@ impl Lowerer<'_> {
     }
 
     /// `.ftz`, `.sat` and the rounding: only to nearest even is run.
-    fn flags(&self, i: &Instruction) -> Result<Flags> {
+    pub(super) fn flags(&self, i: &Instruction) -> Result<Flags> {
         if i.has("rz") || i.has("rm") || i.has("rp") || i.has("cc") || i.has("xorsign") {
             return self.unsupported(i);
         }
@@ -85,7 +84,13 @@ impl Lowerer<'_> {
         })
     }
 
-    fn unary32(&mut self, op: Unary32, flags: Flags, ty: Ty, i: &Instruction) -> Result<Op> {
+    pub(super) fn unary32(
+        &mut self,
+        op: Unary32,
+        flags: Flags,
+        ty: Ty,
+        i: &Instruction,
+    ) -> Result<Op> {
         let [d, a] = self.operands(i)?;
         Ok(Op::Unary32 {
             op,
@@ -95,7 +100,13 @@ impl Lowerer<'_> {
         })
     }
 
-    fn binary32(&mut self, op: Binary32, flags: Flags, ty: Ty, i: &Instruction) -> Result<Op> {
+    pub(super) fn binary32(
+        &mut self,
+        op: Binary32,
+        flags: Flags,
+        ty: Ty,
+        i: &Instruction,
+    ) -> Result<Op> {
         let [d, a, b] = self.operands(i)?;
         let (a, b) = (self.word(a, ty, i)?, self.word(b, ty, i)?);
         Ok(Op::Binary32 {
@@ -107,7 +118,7 @@ impl Lowerer<'_> {
         })
     }
 
-    fn binary64(&mut self, op: Binary64, i: &Instruction) -> Result<Op> {
+    pub(super) fn binary64(&mut self, op: Binary64, i: &Instruction) -> Result<Op> {
         let [d, a, b] = self.operands(i)?;
         let (a, b) = (self.double(a, i)?, self.double(b, i)?);
         Ok(Op::Binary64 {
@@ -118,7 +129,13 @@ impl Lowerer<'_> {
         })
     }
 
-    fn ternary32(&mut self, op: Ternary32, flags: Flags, ty: Ty, i: &Instruction) -> Result<Op> {
+    pub(super) fn ternary32(
+        &mut self,
+        op: Ternary32,
+        flags: Flags,
+        ty: Ty,
+        i: &Instruction,
+    ) -> Result<Op> {
         let [d, a, b, c] = self.operands(i)?;
         let (a, b, c) = (
             self.word(a, ty, i)?,
@@ -135,7 +152,7 @@ impl Lowerer<'_> {
         })
     }
 
-    fn half(
+    pub(super) fn half(
         &mut self,
         op: Half,
         format: HalfFormat,
@@ -170,190 +187,6 @@ impl Lowerer<'_> {
                 c,
             },
             kind,
-        ))
-    }
-
-    fn mov(&mut self, i: &Instruction) -> Result<(Op, Kind)> {
-        let ty = self.last_type(i)?;
-        let [d, a] = self.operands(i)?;
-        let op = match (d, a) {
-            (Operand::Vector(parts), _) => match (&parts[..], ty.bytes()) {
-                ([lo, hi], 4) => {
-                    let a = self.word(a, ty, i)?;
-                    Op::Unpack16 {
-                        lo: self.destination(lo, Ty::B16, i)?,
-                        hi: self.destination(hi, Ty::B16, i)?,
-                        a,
-                    }
-                }
-                ([lo, hi], 8) => {
-                    let a = self.double(a, i)?;
-                    Op::Unpack32 {
-                        lo: self.destination(lo, Ty::B32, i)?,
-                        hi: self.destination(hi, Ty::B32, i)?,
-                        a,
-                    }
-                }
-                ([_, _, _, _], 8) => {
-                    let mut regs = [NONE; 4];
-                    for (reg, part) in regs.iter_mut().zip(parts) {
-                        *reg = self.destination(part, Ty::B16, i)?;
-                    }
-                    Op::Unpack16x4 {
-                        parts: regs,
-                        a: self.double(a, i)?,
-                    }
-                }
-                _ => return self.unsupported(i),
-            },
-            (_, Operand::Vector(parts)) => match (&parts[..], ty.bytes()) {
-                ([lo, hi], 4) => {
-                    let (lo, hi) = (self.word(lo, Ty::B16, i)?, self.word(hi, Ty::B16, i)?);
-                    Op::Pack16 {
-                        d: self.destination(d, ty, i)?,
-                        lo,
-                        hi,
-                    }
-                }
-                ([lo, hi], 8) => {
-                    let (lo, hi) = (self.word(lo, Ty::B32, i)?, self.word(hi, Ty::B32, i)?);
-                    Op::Pack32 {
-                        d: self.destination(d, ty, i)?,
-                        lo,
-                        hi,
-                    }
-                }
-                ([_, _, _, _], 8) => {
-                    let mut regs = [NONE; 4];
-                    for (reg, part) in regs.iter_mut().zip(parts) {
-                        *reg = self.word(part, Ty::B16, i)?;
-                    }
-                    Op::Pack16x4 {
-                        d: self.destination(d, ty, i)?,
-                        parts: regs,
-                    }
-                }
-                _ => return self.unsupported(i),
-            },
-            (_, Operand::Name(name))
-                if matches!(
-                    &**name,
-                    "%clock" | "%clock_hi" | "%clock64" | "%globaltimer"
-                ) =>
-            {
-                Op::Clock {
-                    wide: ty.bytes() == 8,
-                    d: self.destination(d, ty, i)?,
-                }
-            }
-            _ if ty == Ty::Pred => match a {
-                Operand::Int(value) => Op::PredConst {
-                    d: self.destination(d, ty, i)?,
-                    value: *value != 0,
-                },
-                _ => {
-                    let (a, not) = self.predicate(a, i)?;
-                    Op::PredMov {
-                        d: self.destination(d, ty, i)?,
-                        a,
-                        not,
-                    }
-                }
-            },
-            _ if ty.bytes() == 8 => {
-                let a = self.double(a, i)?;
-                Op::Unary64 {
-                    op: Unary64::Mov,
-                    d: self.destination(d, ty, i)?,
-                    a,
-                }
-            }
-            _ if ty.bytes() == 16 => return self.unsupported(i),
-            _ => self.unary32(Unary32::Mov, Flags::default(), ty, i)?,
-        };
-        Ok((op, Kind::Move))
-    }
-
-    fn logic(&mut self, i: &Instruction) -> Result<(Op, Kind)> {
-        let ty = self.last_type(i)?;
-        let name = &*i.opcode[0];
-        if ty == Ty::Pred {
-            let [d, a, b] = self.operands(i)?;
-            let ((a, a_not), (b, b_not)) = (self.predicate(a, i)?, self.predicate(b, i)?);
-            if a_not || b_not {
-                return self.bad_operand(i, "negated predicates are not supported here");
-            }
-            let join = match name {
-                "and" => Join::And,
-                "or" => Join::Or,
-                _ => Join::Xor,
-            };
-            return Ok((
-                Op::PredLogic {
-                    join,
-                    d: self.destination(d, ty, i)?,
-                    a,
-                    b,
-                },
-                Kind::Compare,
-            ));
-        }
-        let op = if ty.bytes() == 8 {
-            let op = match name {
-                "and" => Binary64::And,
-                "or" => Binary64::Or,
-                _ => Binary64::Xor,
-            };
-            self.binary64(op, i)?
-        } else {
-            let op = match name {
-                "and" => Binary32::And,
-                "or" => Binary32::Or,
-                _ => Binary32::Xor,
-            };
-            self.binary32(op, Flags::default(), ty, i)?
-        };
-        Ok((op, Kind::Integer))
-    }
-
-    fn shift(&mut self, i: &Instruction) -> Result<(Op, Kind)> {
-        let ty = self.last_type(i)?;
-        let left = &*i.opcode[0] == "shl";
-        let [d, a, b] = self.operands(i)?;
-        if ty.bytes() == 8 {
-            let op = match (left, ty.signed()) {
-                (true, _) => Shift64::Shl,
-                (false, false) => Shift64::ShrU,
-                (false, true) => Shift64::ShrS,
-            };
-            let (a, b) = (self.double(a, i)?, self.word(b, Ty::U32, i)?);
-            return Ok((
-                Op::Shift64 {
-                    op,
-                    d: self.destination(d, ty, i)?,
-                    a,
-                    b,
-                },
-                Kind::Integer,
-            ));
-        }
-        let op = match (left, ty.bytes(), ty.signed()) {
-            (true, 2, _) => Binary32::Shl16,
-            (true, _, _) => Binary32::Shl,
-            (false, _, false) => Binary32::ShrU,
-            (false, 2, true) => Binary32::ShrS16,
-            (false, _, true) => Binary32::ShrS,
-        };
-        let (a, b) = (self.word(a, ty, i)?, self.word(b, Ty::U32, i)?);
-        Ok((
-            Op::Binary32 {
-                op,
-                flags: Flags::default(),
-                d: self.destination(d, ty, i)?,
-                a,
-                b,
-            },
-            Kind::Integer,
         ))
     }
 
@@ -626,341 +459,5 @@ impl Lowerer<'_> {
             return self.unsupported(i);
         }
         Ok((op, kind))
-    }
-
-    fn unary(&mut self, i: &Instruction) -> Result<(Op, Kind)> {
-        use Unary32 as U;
-        let ty = self.last_type(i)?;
-        let name = &*i.opcode[0];
-        if let Some(format) = half_format(ty) {
-            let op = match name {
-                "neg" => Half::Neg,
-                "abs" => Half::Abs,
-                "ex2" => Half::Ex2,
-                "tanh" => Half::Tanh,
-                _ => return self.unsupported(i),
-            };
-            return self.half(op, format, 1, i);
-        }
-        if ty == Ty::Pred {
-            if name != "not" {
-                return self.unsupported(i);
-            }
-            let [d, a] = self.operands(i)?;
-            let (a, not) = self.predicate(a, i)?;
-            return Ok((
-                Op::PredMov {
-                    d: self.destination(d, ty, i)?,
-                    a,
-                    not: !not,
-                },
-                Kind::Compare,
-            ));
-        }
-        if ty == Ty::F32 {
-            let op = match name {
-                "neg" => U::FNeg,
-                "abs" => U::FAbs,
-                "ex2" => U::Ex2,
-                "lg2" => U::Lg2,
-                "rcp" => U::Rcp,
-                "rsqrt" => U::Rsqrt,
-                "sqrt" => U::Sqrt,
-                "sin" => U::Sin,
-                "cos" => U::Cos,
-                "tanh" => U::Tanh,
-                _ => return self.unsupported(i),
-            };
-            let flags = self.flags(i)?;
-            let kind = if matches!(op, U::FNeg | U::FAbs) {
-                Kind::Float
-            } else {
-                Kind::Special
-            };
-            return Ok((self.unary32(op, flags, ty, i)?, kind));
-        }
-        let narrow = |lowerer: &mut Self, op| {
-            let [d, a] = lowerer.operands(i)?;
-            let a = lowerer.double(a, i)?;
-            Ok((
-                Op::Narrow {
-                    op,
-                    d: lowerer.destination(d, Ty::B32, i)?,
-                    a,
-                },
-                Kind::Integer,
-            ))
-        };
-        if ty.bytes() == 8 {
-            let op = match (name, ty) {
-                ("neg", Ty::F64) => Unary64::DNeg,
-                ("abs", Ty::F64) => Unary64::DAbs,
-                ("rcp", Ty::F64) => Unary64::DRcp,
-                ("sqrt", Ty::F64) => Unary64::DSqrt,
-                ("rsqrt", Ty::F64) => Unary64::DRsqrt,
-                ("not", Ty::B64) => Unary64::Not,
-                ("neg", Ty::S64) => Unary64::Neg,
-                ("abs", Ty::S64) => Unary64::Abs,
-                ("brev", _) => Unary64::Brev,
-                ("popc", _) => return narrow(self, Narrow::Popc),
-                ("clz", _) => return narrow(self, Narrow::Clz),
-                ("bfind", _) => {
-                    return narrow(
-                        self,
-                        match (ty.signed(), i.has("shiftamt")) {
-                            (false, false) => Narrow::FindU,
-                            (true, false) => Narrow::FindS,
-                            (false, true) => Narrow::FindShiftU,
-                            (true, true) => Narrow::FindShiftS,
-                        },
-                    );
-                }
-                _ => return self.unsupported(i),
-            };
-            let kind = if ty == Ty::F64 {
-                Kind::Double
-            } else {
-                Kind::Integer
-            };
-            let [d, a] = self.operands(i)?;
-            let a = self.double(a, i)?;
-            return Ok((
-                Op::Unary64 {
-                    op,
-                    d: self.destination(d, ty, i)?,
-                    a,
-                },
-                kind,
-            ));
-        }
-        let op = match (name, ty.bytes()) {
-            ("not", 2) => U::Not16,
-            ("not", 4) => U::Not,
-            ("neg", 2) => U::Neg16,
-            ("neg", 4) => U::Neg,
-            ("abs", 2) => U::Abs16,
-            ("abs", 4) => U::Abs,
-            ("popc", 4) => U::Popc,
-            ("clz", 4) => U::Clz,
-            ("brev", 4) => U::Brev,
-            ("bfind", 4) => match (ty.signed(), i.has("shiftamt")) {
-                (false, false) => U::FindU,
-                (true, false) => U::FindS,
-                (false, true) => U::FindShiftU,
-                (true, true) => U::FindShiftS,
-            },
-            _ => return self.unsupported(i),
-        };
-        Ok((self.unary32(op, Flags::default(), ty, i)?, Kind::Integer))
-    }
-
-    fn fields(&mut self, i: &Instruction) -> Result<(Op, Kind)> {
-        let ty = self.last_type(i)?;
-        let wide = ty.bytes() == 8;
-        let op = match &*i.opcode[0] {
-            "lop3" => {
-                let [d, a, b, c, Operand::Int(lut)] = self.operands(i)? else {
-                    return self.bad_operand(i, "the table must be a constant");
-                };
-                let (a, b, c) = (
-                    self.word(a, ty, i)?,
-                    self.word(b, ty, i)?,
-                    self.word(c, ty, i)?,
-                );
-                Op::Lop3 {
-                    lut: *lut as u8,
-                    d: self.destination(d, ty, i)?,
-                    a,
-                    b,
-                    c,
-                }
-            }
-            "bfe" if wide => {
-                let [d, a, b, len] = self.operands(i)?;
-                let (a, b, len) = (
-                    self.double(a, i)?,
-                    self.word(b, Ty::U32, i)?,
-                    self.word(len, Ty::U32, i)?,
-                );
-                Op::Bfe64 {
-                    signed: ty.signed(),
-                    d: self.destination(d, ty, i)?,
-                    a,
-                    b,
-                    len,
-                }
-            }
-            "bfe" => {
-                let op = if ty.signed() {
-                    Ternary32::BfeS
-                } else {
-                    Ternary32::BfeU
-                };
-                self.ternary32(op, Flags::default(), ty, i)?
-            }
-            _ => {
-                let [d, a, b, c, len] = self.operands(i)?;
-                let (c, len) = (self.word(c, Ty::U32, i)?, self.word(len, Ty::U32, i)?);
-                if wide {
-                    let (a, b) = (self.double(a, i)?, self.double(b, i)?);
-                    Op::Bfi64 {
-                        d: self.destination(d, ty, i)?,
-                        a,
-                        b,
-                        c,
-                        len,
-                    }
-                } else {
-                    let (a, b) = (self.word(a, ty, i)?, self.word(b, ty, i)?);
-                    Op::Bfi32 {
-                        d: self.destination(d, ty, i)?,
-                        a,
-                        b,
-                        c,
-                        len,
-                    }
-                }
-            }
-        };
-        Ok((op, Kind::Integer))
-    }
-
-    fn comparison(&self, i: &Instruction) -> Result<(Cmp, CmpTy)> {
-        let source = match &*i.opcode[0] {
-            "set" => types(i).nth(1),
-            _ => types(i).next_back(),
-        };
-        let Some(source) = source else {
-            return self.unsupported(i);
-        };
-        let ty = match source {
-            Ty::U16 | Ty::B16 | Ty::U32 | Ty::B32 => CmpTy::U32,
-            Ty::S16 => CmpTy::S16,
-            Ty::S32 => CmpTy::S32,
-            Ty::U64 | Ty::B64 => CmpTy::U64,
-            Ty::S64 => CmpTy::S64,
-            Ty::F32 => CmpTy::F32,
-            Ty::F64 => CmpTy::F64,
-            Ty::F16 => CmpTy::F16,
-            Ty::BF16 => CmpTy::BF16,
-            _ => return self.unsupported(i),
-        };
-        let found = i.opcode.iter().skip(1).find_map(|part| {
-            Some(match &**part {
-                "eq" => Cmp::Eq,
-                "ne" => Cmp::Ne,
-                "lt" | "lo" => Cmp::Lt,
-                "le" | "ls" => Cmp::Le,
-                "gt" | "hi" => Cmp::Gt,
-                "ge" | "hs" => Cmp::Ge,
-                "equ" => Cmp::Equ,
-                "neu" => Cmp::Neu,
-                "ltu" => Cmp::Ltu,
-                "leu" => Cmp::Leu,
-                "gtu" => Cmp::Gtu,
-                "geu" => Cmp::Geu,
-                "num" => Cmp::Num,
-                "nan" => Cmp::Nan,
-                _ => return None,
-            })
-        });
-        match found {
-            Some(cmp) => Ok((cmp, ty)),
-            None => self.unsupported(i),
-        }
-    }
-
-    fn set(&mut self, i: &Instruction) -> Result<(Op, Kind)> {
-        let (cmp, ty) = self.comparison(i)?;
-        let join = i.opcode.iter().skip(2).find_map(|part| match &**part {
-            "and" => Some(Join::And),
-            "or" => Some(Join::Or),
-            "xor" => Some(Join::Xor),
-            _ => None,
-        });
-        let source = types(i).next_back().unwrap_or(Ty::U32);
-        let value = |lowerer: &mut Self, operand| lowerer.typed(operand, source, i);
-        let ftz = i.has("ftz");
-        if &*i.opcode[0] == "set" {
-            let Some(to @ (Ty::U32 | Ty::S32 | Ty::F32)) = types(i).next() else {
-                return self.unsupported(i);
-            };
-            if join.is_some() {
-                return self.unsupported(i);
-            }
-            let [d, a, b] = self.operands(i)?;
-            let (a, b) = (value(self, a)?, value(self, b)?);
-            let d = self.destination(d, to, i)?;
-            return Ok((
-                Op::SetValue {
-                    ty,
-                    cmp,
-                    ftz,
-                    float: to == Ty::F32,
-                    d,
-                    a,
-                    b,
-                },
-                Kind::Compare,
-            ));
-        }
-        let (Some(d), Some(a), Some(b)) =
-            (i.operands.first(), i.operands.get(1), i.operands.get(2))
-        else {
-            return self.bad_operand(i, "wrong number of operands");
-        };
-        let (c, c_not) = match (join, i.operands.get(3), i.operands.len()) {
-            (None, None, 3) => (NONE, false),
-            (Some(_), Some(c), 4) => self.predicate(c, i)?,
-            _ => return self.bad_operand(i, "wrong number of operands"),
-        };
-        let (d, e) = match d {
-            Operand::Pair(d, e) => (
-                self.destination(d, Ty::Pred, i)?,
-                self.destination(e, Ty::Pred, i)?,
-            ),
-            d => (self.destination(d, Ty::Pred, i)?, NONE),
-        };
-        let (a, b) = (value(self, a)?, value(self, b)?);
-        Ok((
-            Op::Set {
-                ty,
-                cmp,
-                ftz,
-                d,
-                e,
-                a,
-                b,
-                join: join.unwrap_or(Join::Set),
-                c,
-                c_not,
-            },
-            Kind::Compare,
-        ))
-    }
-
-    fn select(&mut self, i: &Instruction) -> Result<(Op, Kind)> {
-        let ty = self.last_type(i)?;
-        let [d, a, b, p] = self.operands(i)?;
-        let (p, not) = self.predicate(p, i)?;
-        let (a, b) = if not { (b, a) } else { (a, b) };
-        let op = if super::scope::file_of(ty) == Some(File::W64) {
-            let (a, b) = (self.double(a, i)?, self.double(b, i)?);
-            Op::Select64 {
-                d: self.destination(d, ty, i)?,
-                a,
-                b,
-                p,
-            }
-        } else {
-            let (a, b) = (self.word(a, ty, i)?, self.word(b, ty, i)?);
-            Op::Select32 {
-                d: self.destination(d, ty, i)?,
-                a,
-                b,
-                p,
-            }
-        };
-        Ok((op, Kind::Compare))
     }
 }

@@ -2,15 +2,19 @@
 //! every modifier is decided, so that the interpreter meets no unknown instruction.
 
 mod arith;
+mod compare;
 mod control;
 mod convert;
 mod entry;
 mod flow;
 mod function;
+mod logic;
 mod memory;
 pub(crate) mod op;
 mod operand;
 mod scope;
+mod unary;
+mod visit;
 mod warp;
 
 pub(crate) use entry::{Entry, SpecialKind};

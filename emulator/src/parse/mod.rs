@@ -1,6 +1,8 @@
 //! PTX text to syntax tree.
 
 pub(crate) mod ast;
+mod declaration;
+mod instruction;
 mod lexer;
 mod parser;
 
