@@ -1,6 +1,7 @@
 //! The checks: which there are, and what they found.
 
 mod finding;
+mod order;
 mod shadow;
 mod sink;
 

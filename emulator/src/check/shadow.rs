@@ -15,14 +15,16 @@
 //! a record that names its group; when the group was waited for is looked up where it matters. Judging by clocks, not
 //! by the order of execution, finds races that this deterministic execution never shows.
 
+use super::order::{Landing, Order};
+
 /// Lane of a record that speaks for the whole warp: `ldmatrix`, or several lanes at one clock.
 pub(crate) const ALL_LANES: u32 = 32;
 /// Lane of atomic operations, which do not race with each other.
 pub(crate) const ATOMIC: u32 = 33;
 /// The last number of a group of copies; the warp starts over before it.
-pub(crate) const LAST_GROUP: u32 = CLOCK - 1;
+pub(crate) const LAST_GROUP: u32 = LAST_CLOCK - 1;
 
-const CLOCK: u32 = (1 << 19) - 1;
+pub(super) const LAST_CLOCK: u32 = (1 << 19) - 1;
 const LANE: u32 = 63 << 24;
 const FLIGHT: u32 = 1 << 30;
 const SET: u32 = 1 << 30;
@@ -66,27 +68,12 @@ impl Level {
     }
 }
 
-/// When the copies of one group of a warp were waited for.
-#[derive(Debug, Clone, Default)]
-struct Landing {
-    lanes: u32,
-    clock: u32,
-    /// Each lane's clock, when they differ.
-    each: Option<Box<[u32; 32]>>,
-}
-
 /// The shadow of one block's shared memory.
 #[derive(Debug, Default)]
 pub(crate) struct Shadow {
     /// Places of 16, 4 and 1 bytes. The finer ones are empty until something is split.
     levels: [Level; 3],
-    warps: usize,
-    /// `clocks[w * warps + u]`: accesses of warp u up to this clock are before warp w. On the diagonal: w's own clock.
-    clocks: Vec<u32>,
-    /// What open barriers will hand on.
-    arrivals: Vec<(u32, Vec<u32>)>,
-    /// By warp and group.
-    landings: Vec<Vec<Landing>>,
+    order: Order,
     sets: Vec<u32>,
     free_sets: Vec<u32>,
 }
@@ -125,108 +112,40 @@ impl Shadow {
         self.levels[2].reset(0);
         self.sets.clear();
         self.free_sets.clear();
-        self.warps = warps;
-        self.arrivals.clear();
-        self.landings.iter_mut().for_each(Vec::clear);
-        self.landings.resize(warps, Vec::new());
-        self.start_clocks();
-    }
-
-    fn start_clocks(&mut self) {
-        let n = self.warps;
-        self.clocks.clear();
-        self.clocks.resize(n * n, 0);
-        for warp in 0..n {
-            self.clocks[warp * n + warp] = 1;
-        }
-    }
-
-    fn own(&self, warp: u32) -> u32 {
-        self.clocks[warp as usize * (self.warps + 1)]
+        self.order.reset(warps);
     }
 
     fn record(&self, who: Party) -> u32 {
-        self.own(who.warp) | who.warp << 19 | who.lane << 24
+        self.order.own(who.warp) | who.warp << 19 | who.lane << 24
     }
 
     /// All lanes of a warp have met.
     pub(crate) fn warp_sync(&mut self, warp: u32) {
-        let own = &mut self.clocks[warp as usize * (self.warps + 1)];
-        *own += 1;
-        if *own >= CLOCK {
+        if self.order.tick(warp) {
             self.rebase();
         }
     }
 
-    /// A warp arrives at a barrier: what it did and knew to be over so far is what the barrier hands on.
+    /// A warp arrives at a barrier.
     pub(crate) fn arrive(&mut self, barrier: u32, warp: u32) {
-        let n = self.warps;
-        let at = match self
-            .arrivals
-            .iter()
-            .position(|(other, _)| *other == barrier)
-        {
-            Some(at) => at,
-            None => {
-                self.arrivals.push((barrier, vec![0; n]));
-                self.arrivals.len() - 1
-            }
-        };
-        let row = &mut self.clocks[warp as usize * n..][..n];
-        for (all, known) in self.arrivals[at].1.iter_mut().zip(&*row) {
-            *all = (*all).max(*known);
-        }
-        row[warp as usize] += 1;
-        if row[warp as usize] >= CLOCK {
-            self.rebase();
-        }
+        self.order.arrive(barrier, warp);
+        self.warp_sync(warp);
     }
 
     /// A barrier completes: everything before the arrivals is before these warps.
     pub(crate) fn release(&mut self, barrier: u32, warps: u32) {
-        let n = self.warps;
-        let Some(at) = self
-            .arrivals
-            .iter()
-            .position(|(other, _)| *other == barrier)
-        else {
-            return;
-        };
-        let (_, joined) = self.arrivals.swap_remove(at);
-        for warp in (0..n).filter(|warp| warps >> warp & 1 != 0) {
-            for (known, all) in self.clocks[warp * n..][..n].iter_mut().zip(&joined) {
-                *known = (*known).max(*all);
-            }
-        }
+        self.order.release(barrier, warps);
     }
 
     /// These lanes have waited for their copies of a group: from now on they are writes of these threads.
     pub(crate) fn land(&mut self, warp: u32, group: u32, lanes: u32) {
-        let clock = self.own(warp);
-        let groups = &mut self.landings[warp as usize];
-        let group = group as usize;
-        if groups.len() <= group {
-            groups.resize(group + 1, Landing::default());
-        }
-        let landing = &mut groups[group];
-        if landing.lanes != 0 && landing.clock != clock {
-            let each = landing
-                .each
-                .get_or_insert_with(|| Box::new([landing.clock; 32]));
-            for (lane, each) in each.iter_mut().enumerate() {
-                if lanes >> lane & 1 != 0 {
-                    *each = clock;
-                }
-            }
-        }
-        landing.clock = clock;
-        landing.lanes |= lanes;
+        self.order.land(warp, group, lanes);
     }
 
     /// A warp's groups are numbered from 0 again: its copies so far are declared over. Happens once in half a million
     /// groups.
     pub(crate) fn restart_groups(&mut self, warp: u32) {
-        self.landings[warp as usize].clear();
+        self.order.restart_groups(warp);
         for record in self.levels.iter_mut().flat_map(|level| &mut level.writers) {
             if *record & (FLIGHT | SPLIT) == FLIGHT && warp_of(*record) == warp {
                 *record = LONG_AGO;
@@ -237,10 +156,10 @@ impl Shadow {
     /// A clock is at its end: everything so far is declared over. Once in half a million barriers, a race across
     /// this point would be missed.
     fn rebase(&mut self) {
-        let landings = &self.landings;
+        let order = &self.order;
         let landed = |record: u32| {
-            let landing = landings[warp_of(record) as usize].get((record & CLOCK) as usize);
-            landing.is_some_and(|landing| landing.lanes >> lane_of(record) & 1 != 0)
+            let landing = order.landing(warp_of(record), record & LAST_CLOCK);
+            landing.is_some_and(|landing| landing.clock_of(lane_of(record)).is_some())
         };
         for level in &mut self.levels {
             for record in &mut level.writers {
@@ -253,25 +172,13 @@ impl Shadow {
         }
         self.sets.clear();
         self.free_sets.clear();
-        self.arrivals.clear();
-        self.start_clocks();
-    }
-
-    /// Whether an access at this clock is before `who` for every lane of its warp.
-    #[inline(always)]
-    fn is_over(&self, warp: u32, clock: u32, who: Party) -> bool {
-        let known = self.clocks[who.warp as usize * self.warps + warp as usize];
-        if warp == who.warp {
-            clock < known
-        } else {
-            clock <= known
-        }
+        self.order.restart();
     }
 
     #[inline(always)]
     fn is_ordered(&self, record: u32, who: Party) -> bool {
         let (warp, lane) = party(record);
-        self.is_over(warp, record & CLOCK, who)
+        self.order.is_over(warp, record & LAST_CLOCK, who)
             || warp == who.warp && lane == who.lane && lane < ALL_LANES
     }
 
@@ -288,15 +195,11 @@ impl Shadow {
 
     fn judge_copy(&self, record: u32, who: Party) -> Option<Conflict> {
         let (warp, lane) = party(record);
-        let landing = self.landings[warp as usize].get((record & CLOCK) as usize);
-        let Some(landing) = landing.filter(|landing| landing.lanes >> lane & 1 != 0) else {
+        let landing = self.order.landing(warp, record & LAST_CLOCK);
+        let Some(clock) = landing.and_then(|landing| landing.clock_of(lane)) else {
             return Some(Conflict::InFlight { warp, lane });
         };
-        let clock = landing
-            .each
-            .as_ref()
-            .map_or(landing.clock, |each| each[lane as usize & 31]);
-        let ordered = self.is_over(warp, clock, who) || (warp, lane) == (who.warp, who.lane);
+        let ordered = self.order.is_over(warp, clock, who) || (warp, lane) == (who.warp, who.lane);
         (!ordered).then_some(Conflict::Write { warp, lane })
     }
 
@@ -309,8 +212,8 @@ impl Shadow {
         if record & SET == 0 {
             return unordered(record);
         }
-        let start = (record & !SET) as usize * self.warps;
-        self.sets[start..][..self.warps]
+        let start = (record & !SET) as usize * self.order.warps;
+        self.sets[start..][..self.order.warps]
             .iter()
             .find_map(|record| unordered(*record))
     }
@@ -342,16 +245,16 @@ impl Shadow {
                 return me;
             }
             let set = self.free_sets.pop().unwrap_or_else(|| {
-                self.sets.resize(self.sets.len() + self.warps, 0);
-                (self.sets.len() / self.warps - 1) as u32
+                self.sets.resize(self.sets.len() + self.order.warps, 0);
+                (self.sets.len() / self.order.warps - 1) as u32
             });
-            let records = &mut self.sets[set as usize * self.warps..][..self.warps];
+            let records = &mut self.sets[set as usize * self.order.warps..][..self.order.warps];
             records.fill(0);
             records[warp_of(old) as usize] = old;
             records[who.warp as usize] = me;
             return SET | set;
         }
-        let mine = &mut self.sets[(old & !SET) as usize * self.warps + who.warp as usize];
+        let mine = &mut self.sets[(old & !SET) as usize * self.order.warps + who.warp as usize];
         *mine = if *mine == 0 { me } else { again(*mine, me) };
         old
     }
@@ -369,9 +272,9 @@ impl Shadow {
         let readers = self.levels[level].readers[at];
         for part in 4 * at..4 * at + 4 {
             let own = if readers & SET != 0 && part != 4 * at {
-                let from = (readers & !SET) as usize * self.warps;
-                self.sets.extend_from_within(from..from + self.warps);
-                SET | (self.sets.len() / self.warps - 1) as u32
+                let from = (readers & !SET) as usize * self.order.warps;
+                self.sets.extend_from_within(from..from + self.order.warps);
+                SET | (self.sets.len() / self.order.warps - 1) as u32
             } else {
                 readers
             };
@@ -520,18 +423,18 @@ impl Shadow {
     fn lanes_over(&self, record: u32, who: Party) -> u64 {
         let warp = warp_of(record);
         if record & FLIGHT == 0 {
-            return if self.is_over(warp, record & CLOCK, who) {
+            return if self.order.is_over(warp, record & LAST_CLOCK, who) {
                 u64::MAX
             } else {
                 0
             };
         }
-        match self.landings[warp as usize].get((record & CLOCK) as usize) {
+        match self.order.landing(warp, record & LAST_CLOCK) {
             Some(Landing {
                 lanes,
                 clock,
                 each: None,
-            }) if self.is_over(warp, *clock, who) => u64::from(*lanes),
+            }) if self.order.is_over(warp, *clock, who) => u64::from(*lanes),
             _ => 0,
         }
     }
@@ -612,7 +515,7 @@ struct Known {
 
 /// The record of a warp that reads again: several lanes at one clock speak for the warp.
 const fn again(before: u32, me: u32) -> u32 {
-    if before & CLOCK == me & CLOCK && before != me {
+    if before & LAST_CLOCK == me & LAST_CLOCK && before != me {
         me & !LANE | ALL_LANES << 24
     } else {
         me
@@ -779,7 +682,7 @@ mod tests {
     fn a_full_clock_starts_over_without_false_alarms() {
         let mut s = shadow();
         s.write(0, 4, who(0, 0));
-        for _ in 0..=CLOCK {
+        for _ in 0..=LAST_CLOCK {
             s.warp_sync(0);
         }
         assert_eq!(s.read(0, 4, who(0, 1)), None);

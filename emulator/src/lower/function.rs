@@ -1,5 +1,6 @@
 //! The driver: walks the statements of an entry, keeps scopes, labels and lines, and inlines calls.
 
+use super::call::RETURN;
 use super::entry::{Entry, Line, Special, SpecialKind};
 use super::flow;
 use super::op::{File, Inst, NONE, Op, Reg};
@@ -19,8 +20,6 @@ const MAX_REGISTERS: u64 = 60_000;
 const MAX_CODE: u64 = 1 << 20;
 /// Static shared, local and parameter memory.
 const MAX_SPACE: u64 = 64 << 20;
-/// Calls inside calls.
-const MAX_CALLS: usize = 32;
 
 pub(super) type Result<T> = std::result::Result<T, ParseError>;
 
@@ -89,9 +88,9 @@ struct Fixup {
 
 /// Lowers one entry.
 pub(super) struct Lowerer<'m> {
-    module: &'m Module,
+    pub(super) module: &'m Module,
     pub(super) scopes: Scopes,
-    code: Vec<Inst>,
+    pub(super) code: Vec<Inst>,
     lines: Vec<Line>,
     kinds: Vec<InstructionKind>,
     pub(super) tables: Vec<Vec<u32>>,
@@ -99,7 +98,7 @@ pub(super) struct Lowerer<'m> {
     targets: HashMap<(usize, Arc<str>), Vec<Arc<str>>>,
     table_fixups: Vec<(usize, usize, Arc<str>, u32)>,
     fixups: Vec<Fixup>,
-    labels: HashMap<(usize, Arc<str>), u32>,
+    pub(super) labels: HashMap<(usize, Arc<str>), u32>,
     counts: [u64; 3],
     constants32: HashMap<u32, Reg>,
     constants64: HashMap<u64, Reg>,
@@ -109,10 +108,10 @@ pub(super) struct Lowerer<'m> {
     dynamic_align: u64,
     local_bytes: u64,
     /// The function being walked: 0 is the entry, each inlined call has its own.
-    frame: usize,
-    frames: usize,
-    calls: Vec<Arc<str>>,
-    source: Option<(u32, u32)>,
+    pub(super) frame: usize,
+    pub(super) frames: usize,
+    pub(super) calls: Vec<Arc<str>>,
+    pub(super) source: Option<(u32, u32)>,
     /// Line of the statement being lowered.
     pub(super) line: u32,
 }
@@ -302,14 +301,14 @@ impl<'m> Lowerer<'m> {
         Ok(())
     }
 
-    fn declare(&mut self, name: &Arc<str>, symbol: Symbol) -> Result<()> {
+    pub(super) fn declare(&mut self, name: &Arc<str>, symbol: Symbol) -> Result<()> {
         if self.scopes.declare(name, symbol) {
             return Ok(());
         }
         self.fail(ParseErrorKind::Duplicate(name.to_string()))
     }
 
-    fn body(&mut self, body: &'m [Statement]) -> Result<()> {
+    pub(super) fn body(&mut self, body: &'m [Statement]) -> Result<()> {
         self.scopes.enter();
         for statement in body {
             match statement {
@@ -496,78 +495,4 @@ impl<'m> Lowerer<'m> {
         });
         self.emit(Op::Branch { target: 0 }, InstructionKind::Branch, guard)
     }
-
-    /// Inlines a call: the callee's parameters are the caller's variables, its registers are new.
-    fn call(&mut self, instruction: &'m Instruction, guard: (Reg, bool)) -> Result<()> {
-        let (returns, name, arguments): (&[Operand], _, &[Operand]) = match &instruction.operands[..]
-        {
-            [Operand::Name(name)] => (&[], name, &[]),
-            [Operand::Name(name), Operand::List(arguments)] => (&[], name, arguments),
-            [Operand::List(returns), Operand::Name(name)] => (returns, name, &[]),
-            [
-                Operand::List(returns),
-                Operand::Name(name),
-                Operand::List(arguments),
-            ] => (returns, name, arguments),
-            _ => return self.bad_operand(instruction, "only direct calls are inlined"),
-        };
-        if &**name == "__assertfail" {
-            return self.emit(Op::Trap, InstructionKind::Branch, guard);
-        }
-        let module = self.module;
-        let Some(callee) = module
-            .functions
-            .iter()
-            .find(|function| function.name == *name && !function.entry)
-        else {
-            return self.fail(ParseErrorKind::Unknown {
-                what: "function",
-                name: name.to_string(),
-            });
-        };
-        if self.calls.contains(name) || self.calls.len() >= MAX_CALLS || guard.0 != NONE {
-            return self.fail(ParseErrorKind::Unsupported(format!(
-                "recursive, deep or guarded call of {name}"
-            )));
-        }
-        if returns.len() != callee.returns.len() || arguments.len() != callee.params.len() {
-            return self.bad_operand(instruction, "the callee takes another number of arguments");
-        }
-        let mut bound = Vec::new();
-        for (operand, variable) in returns
-            .iter()
-            .chain(arguments)
-            .zip(callee.returns.iter().chain(&callee.params))
-        {
-            let Operand::Name(name) = operand else {
-                return self.bad_operand(instruction, "arguments are variables");
-            };
-            match self.find(name)? {
-                Some(symbol @ Symbol::Variable { .. }) => {
-                    bound.push((variable.name.clone(), symbol))
-                }
-                _ => return self.bad_operand(instruction, "arguments are variables"),
-            }
-        }
-        self.emit(Op::Nop, InstructionKind::Branch, guard)?;
-        self.frames += 1;
-        let (frame, source) = (self.frame, self.source);
-        self.frame = self.frames;
-        self.calls.push(name.clone());
-        self.scopes.enter();
-        for (name, symbol) in bound {
-            self.declare(&name, symbol)?;
-        }
-        self.body(&callee.body)?;
-        self.scopes.leave();
-        self.labels
-            .insert((self.frame, Arc::from(RETURN)), self.code.len() as u32);
-        self.calls.pop();
-        self.frame = frame;
-        self.source = source;
-        Ok(())
-    }
 }
-
-/// Label of an inlined function's end; no PTX label can be spelled so.
-const RETURN: &str = "<return>";

@@ -2,6 +2,7 @@
 //! every modifier is decided, so that the interpreter meets no unknown instruction.
 
 mod arith;
+mod call;
 mod compare;
 mod control;
 mod convert;
