@@ -317,7 +317,12 @@ fn figures_that_do_not_fit_together_are_refused() {
 fn attention_of_another_kind_is_refused_by_name() {
     for (changes, field) in [
         (json!({"kv_lora_rank": 512}), "kv_lora_rank"),
+        (
+            json!({"attention_chunk_size": 8192}),
+            "attention_chunk_size",
+        ),
         (json!({"alibi": true}), "alibi"),
+        (json!({"attn_config": {"alibi": true}}), "attn_config"),
         (json!({"model_type": "gpt_oss"}), "model_type"),
         (
             json!({"layer_types": ["linear_attention", "full_attention"]}),

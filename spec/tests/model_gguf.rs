@@ -567,6 +567,7 @@ fn rope_scaling_is_read_by_its_type() {
 fn attention_of_another_kind_is_refused_by_name() {
     for (key, entry) in [
         ("llama.attention.kv_lora_rank", Entry::U32(512)),
+        ("llama.attention.chunk_size", Entry::U32(8192)),
         ("llama.attention.max_alibi_bias", Entry::F32(8.0)),
         ("llama.ssm.state_size", Entry::U32(16)),
     ] {

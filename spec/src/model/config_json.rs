@@ -90,8 +90,19 @@ fn refuse_other_attention(text: &Section<'_>) -> Result<(), ModelError> {
     if text.get("kv_lora_rank").is_some() {
         return unsupported("kv_lora_rank", "its cache holds latent vectors, not heads");
     }
+    if text.get("attention_chunk_size").is_some() {
+        return unsupported(
+            "attention_chunk_size",
+            "tokens attend only to their own chunk",
+        );
+    }
     if text.bool("alibi")? == Some(true) {
         return unsupported("alibi", "its scores have position biases (ALiBi)");
+    }
+    if let Some(nested) = text.section("attn_config")?
+        && nested.bool("alibi")? == Some(true)
+    {
+        return unsupported("attn_config", "its scores have position biases (ALiBi)");
     }
     if text.string("model_type")? == Some("gpt_oss") {
         return unsupported("model_type", "its softmax has attention sinks");

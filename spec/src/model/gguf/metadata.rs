@@ -19,11 +19,12 @@ const MAX_TEXT_BYTES: u16 = 1024;
 const MAX_DEPTH: u32 = 4;
 /// Entries that are kept, by the end of their keys: the front is the architecture's name, which
 /// may come later in the file.
-const KEPT: [&str; 25] = [
+const KEPT: [&str; 26] = [
     "general.architecture",
     "general.basename",
     "general.file_type",
     "general.name",
+    ".attention.chunk_size",
     ".attention.head_count",
     ".attention.head_count_kv",
     ".attention.key_length",

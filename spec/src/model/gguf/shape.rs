@@ -72,6 +72,10 @@ fn refuse_other_attention(metadata: &Metadata, arch: &str) -> Result<(), ModelEr
             "its cache holds latent vectors, not heads",
         ),
         (
+            "attention.chunk_size",
+            "tokens attend only to their own chunk",
+        ),
+        (
             "attention.max_alibi_bias",
             "its scores have position biases (ALiBi)",
         ),
