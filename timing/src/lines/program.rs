@@ -111,7 +111,8 @@ fn run(
         if opcode >= header.opcode_base {
             let adjusted = u64::from(opcode - header.opcode_base);
             state.advance(header, adjusted / header.line_range);
-            state.line += header.line_base + (adjusted % header.line_range) as i64;
+            let lines = header.line_base + (adjusted % header.line_range) as i64;
+            state.line = state.line.wrapping_add(lines);
             push(rows, &state, false);
             continue;
         }
@@ -171,5 +172,32 @@ fn extended(
 fn push(rows: &mut Vec<Row>, state: &State, ends_sequence: bool) {
     if state.wanted {
         rows.push(state.row(ends_sequence));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_advanced_past_every_number_is_no_panic() {
+        let header = Header {
+            minimum_instruction_length: 16,
+            line_base: -5,
+            line_range: 14,
+            opcode_base: 10,
+            operands: vec![0, 1, 1, 1, 1, 0, 0, 0, 1],
+        };
+        let section = LineSection {
+            bytes: &[],
+            symbols: Vec::new(),
+        };
+        // Twice advance_line by i64::MAX, and then a special opcode that adds to it.
+        let max = [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x00];
+        let program = [&[3], &max[..], &[3], &max[..], &[255]].concat();
+        let mut rows = Vec::new();
+        let ran = run(&header, Reader::new(&program), &section, "k", &mut rows);
+        assert_eq!(ran, Ok(()));
+        assert!(rows.is_empty());
     }
 }
