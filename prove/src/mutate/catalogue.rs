@@ -224,10 +224,10 @@ fn mma(values_copy: usize) -> Vec<Mutation> {
             numbers,
         ),
         decode(
-            "B fragment with its registers swapped",
+            "weights with the registers of their fragment swapped",
             "mma.sync",
             Any,
-            8,
+            10,
             Edit::SwapMembers(2, 0, 1),
             numbers,
         ),
