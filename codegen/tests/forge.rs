@@ -202,11 +202,3 @@ fn an_error_in_a_template_is_shown_at_its_line_of_that_file() {
         "{error}"
     );
 }
-
-#[test]
-fn the_echo_kernels_compile() {
-    let source = render_echo().unwrap();
-    let image = compiler().compile(&source, Arch::SM_80).unwrap().image;
-    assert!(image.entry("pagesmith_echo_decode").is_some());
-    assert!(image.entry("pagesmith_echo_merge").is_some());
-}

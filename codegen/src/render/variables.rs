@@ -1,6 +1,6 @@
 //! What a variant tells its template.
 
-use pagesmith_spec::abi::{DecodeParams, Field, KernelParams, MergeParams};
+use pagesmith_spec::abi::{DecodeParams, Field, KernelParams, MergeItem, MergeParams, WorkItem};
 use pagesmith_spec::{KernelSpec, KvLayout, Lse, Operation, Tuning, Variant};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -73,7 +73,7 @@ impl Variables {
         variables
     }
 
-    /// Those of the echo kernels: each parameter struct with its entry and fields.
+    /// Those of the echo kernels: each ABI struct with its entry and fields.
     pub(super) fn of_echo() -> Self {
         let mut variables = Variables::default();
         variables.set(
@@ -81,6 +81,8 @@ impl Variables {
             [
                 Struct::of::<DecodeParams>(ECHO_ENTRIES[0]),
                 Struct::of::<MergeParams>(ECHO_ENTRIES[1]),
+                Struct::of::<WorkItem>(ECHO_ENTRIES[2]),
+                Struct::of::<MergeItem>(ECHO_ENTRIES[3]),
             ],
         );
         variables
@@ -88,7 +90,12 @@ impl Variables {
 }
 
 /// The kernels of the echo source, in the order of its structs.
-pub(super) const ECHO_ENTRIES: [&str; 2] = ["pagesmith_echo_decode", "pagesmith_echo_merge"];
+pub(super) const ECHO_ENTRIES: [&str; 4] = [
+    "pagesmith_echo_decode",
+    "pagesmith_echo_merge",
+    "pagesmith_echo_work_item",
+    "pagesmith_echo_merge_item",
+];
 
 #[derive(Serialize)]
 struct Struct {
