@@ -41,12 +41,13 @@ __device__ __forceinline__ void leave(const Combine<C>& combine, const MmaSoftma
     for (u32 n = 0; n < MmaTile<C>::kHeads8; ++n) {
         const u32 head = n * 8 + t * 2;
         const float4 states = softmax.states(n);
+        const float u0 = softmax.undo_rounding(n, 0, states.y), u1 = softmax.undo_rounding(n, 1, states.w);
         if (g == 0) store_shared_f32x4(combine.state(warp, head), states);
         const u32 row0 = combine.row(warp, head) + g * (C::kE4m3 ? 8 : 4);
         const u32 row1 = combine.row(warp, head + 1) + g * (C::kE4m3 ? 8 : 4);
 #pragma unroll
         for (u32 d = 0; d < MmaTile<C>::kSteps; ++d) {
-            const float(&c)[4] = o[n][d];
+            const float c[4] = {o[n][d][0] * u0, o[n][d][1] * u1, o[n][d][2] * u0, o[n][d][3] * u1};
             if constexpr (C::kE4m3) {  // rows g and g + 8 are dims 2g and 2g + 1
                 store_shared_f32x2(row0 + d * 64, c[0], c[2]);
                 store_shared_f32x2(row1 + d * 64, c[1], c[3]);

@@ -44,7 +44,7 @@ template <class C> class SimtWarp {
           column_(lane_id() % C::kLanes),
           k_(k_rows<C>(p, item.kv_head, row_, column_)),
           v_(v_rows<C>(p, item.kv_head, row_, column_)) {
-        scale_ = p.scale_log2 * p.k_scale * (C::kE4m3 ? 1.0f / kE4m3Gain : 1.0f);
+        scale_ = fmaxf(p.scale_log2 * p.k_scale * (C::kE4m3 ? 1.0f / kE4m3Gain : 1.0f), kSmallestScale);
         load_query(p, item);
 #pragma unroll
         for (u32 h = 0; h < kHeads; ++h) {

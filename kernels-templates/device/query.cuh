@@ -50,6 +50,8 @@ template <class C> class QueryTile {
             } else {
                 load_for_halves(shared, n, q[n]);
             }
+#pragma unroll
+            for (u32 h = 0; h < 2; ++h) score_scale[n][h] = fmaxf(score_scale[n][h], kSmallestScale);
         }
     }
 

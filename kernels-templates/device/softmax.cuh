@@ -10,6 +10,10 @@ namespace pagesmith {
 // in the f32 sums, and after the first tiles the rescale almost never runs: one vote a tile remains.
 constexpr float kLazyMargin = 8.0f;
 
+// A scale of 0 (or one that underflows, as with a query of zeros) weighs all tokens alike; but a masked score is -inf, and
+// -inf * 0 is NaN. The smallest normal number gives the same weights and keeps the mask.
+constexpr float kSmallestScale = 1.17549435e-38f;
+
 // m, or 0 where nothing was seen: keeps -inf - -inf out of exponents.
 __device__ __forceinline__ float exponent_base(float m) { return m == -kInfinity ? 0.0f : m; }
 

@@ -556,6 +556,14 @@ fn arguments_that_do_not_suit_the_plan_are_refused_by_name_before_any_launch() {
         ("scales.softmax", Box::new(|a| a.scales.softmax = f32::NAN)),
         ("scales.softmax", Box::new(|a| a.scales.softmax = -1.0)),
         ("scales.key", Box::new(|a| a.scales.key = 2.0)),
+        ("scales.key", Box::new(|a| a.scales.key = -1.0)),
+        (
+            "scales.key",
+            Box::new(|a| {
+                a.scales.softmax = f32::MAX;
+                a.scales.key = f32::MAX;
+            }),
+        ),
     ];
     for (name, change) in changes {
         let mut wrong = args;

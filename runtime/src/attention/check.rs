@@ -208,12 +208,26 @@ fn check_scales(spec: &KernelSpec, scales: Scales) -> Result<(), AttentionError>
             });
         }
     }
-    if scales.softmax < 0.0 {
+    // Kernels take the maximum of raw scores: a factor below 0 would make it the minimum.
+    for (field, value, fix) in [
+        ("scales.softmax", scales.softmax, "negate the queries instead"),
+        ("scales.key", scales.key, "negate the queries instead"),
+    ] {
+        if value < 0.0 {
+            return Err(AttentionError::Mismatch {
+                field,
+                found: value.to_string(),
+                expected: String::from("at least 0"),
+                fix,
+            });
+        }
+    }
+    if !(scales.softmax * scales.key).is_finite() {
         return Err(AttentionError::Mismatch {
-            field: "scales.softmax",
-            found: scales.softmax.to_string(),
-            expected: String::from("at least 0"),
-            fix: "negate the queries instead",
+            field: "scales.key",
+            found: scales.key.to_string(),
+            expected: format!("a finite product with scales.softmax = {}", scales.softmax),
+            fix: "scale the keys by less when they are written",
         });
     }
     if !spec.kv.is_scaled() {
