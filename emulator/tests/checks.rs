@@ -604,3 +604,78 @@ fn findings_are_bounded_and_counted() {
             .all(|finding| finding.occurrences == 32)
     );
 }
+
+#[test]
+fn a_warp_that_straddles_two_allocations_is_judged_lane_by_lane() {
+    // Lanes below 16 read the allocation, the others what `elsewhere` says.
+    let body = |elsewhere: &str| {
+        format!(
+            "mov.u32 %r0, %tid.x; mad.wide.u32 %rd1, %r0, 4, %rd0; {elsewhere}
+             setp.lt.u32 %p1, %r0, 16; selp.b64 %rd3, %rd1, %rd2, %p1;
+             ld.global.u32 %r1, [%rd3]; st.global.u32 [%rd1], %r1;"
+        )
+    };
+    let own = body("add.s64 %rd2, %rd0, 4096;");
+    for elsewhere in ["mov.u64 %rd2, 0;", "mov.u64 %rd2, -4;"] {
+        faulty_and_correct("", &body(elsewhere), &own, 32, FindingKind::OutOfBounds);
+    }
+}
+
+#[test]
+fn addresses_from_one_end_of_memory_to_the_other_are_out_of_bounds_and_no_panic() {
+    let body = |base: &str| {
+        format!(
+            "mov.u32 %r0, %tid.x; setp.lt.u32 %p1, %r0, 16; {base}
+             ld.global.u8 %r1, [%rd3];"
+        )
+    };
+    let ends = body("mov.u64 %rd1, 0; mov.u64 %rd2, -1; selp.b64 %rd3, %rd1, %rd2, %p1;");
+    faulty_and_correct(
+        "",
+        &ends,
+        &body("mov.u64 %rd3, %rd0;"),
+        32,
+        FindingKind::OutOfBounds,
+    );
+}
+
+#[test]
+fn a_guard_that_leaves_lanes_out_of_an_aligned_instruction_is_found() {
+    let body = |guard: &str| {
+        format!(
+            "mov.u32 %r0, %tid.x; setp.lt.u32 %p1, %r0, 16; mov.b32 %f0, 0f00000000; mov.u32 %r1, 0; mov.u32 %r2, %r0;
+             {guard} mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {{%f1,%f2,%f3,%f4}}, {{%r1,%r1,%r1,%r1}}, {{%r1,%r1}}, {{%f0,%f0,%f0,%f0}};
+             {guard} movmatrix.sync.aligned.m8n8.trans.b16 %r3, %r2;"
+        )
+    };
+    faulty_and_correct("", &body("@%p1"), &body(""), 32, FindingKind::InactiveLane);
+}
+
+#[test]
+fn an_underscore_is_no_source() {
+    for body in [
+        "add.s32 %r1, _, %r0;",
+        "setp.eq.s32 %p1, %r0, 0; selp.b32 %r1, 1, 2, _;",
+        "vote.sync.ballot.b32 %r1, _, -1;",
+        "add.s64 %rd1, %rd0, _;",
+    ] {
+        let error = Program::parse(&module("", body)).unwrap_err();
+        assert!(error.to_string().contains("line"), "{body}: {error}");
+    }
+    assert!(
+        Program::parse(&module(
+            "",
+            "mov.u64 %rd1, %rd0; ld.global.v2.u32 {%r1, _}, [%rd1];"
+        ))
+        .is_ok()
+    );
+}
+
+#[test]
+fn a_generic_address_before_a_shared_variable_is_no_panic() {
+    let body = "mov.u32 %r0, 1; st.u32 [sh+-8], %r0;";
+    if let Ok(program) = Program::parse(&module(SHARED, body)) {
+        drop(program);
+        assert!(!run(&module(SHARED, body), 32, &[1; 64]).report.is_clean());
+    }
+}

@@ -22,7 +22,8 @@ impl Context<'_> {
             addresses, bytes, ..
         } = request;
         let written = allocation.written();
-        let start = addresses.min - allocation.base;
+        // Only meaningful where all lanes are in this allocation; a lane elsewhere may lie below it.
+        let start = addresses.min.wrapping_sub(allocation.base);
         if addresses.contiguous && start.is_multiple_of(32) && mask == FULL {
             // One run of whole shadow words.
             let at = (start / 32) as usize;

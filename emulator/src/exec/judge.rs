@@ -181,7 +181,7 @@ impl Context<'_> {
         if let Some(index) = self.region_at(
             pc,
             addresses.min,
-            addresses.max - addresses.min + u64::from(bytes),
+            (addresses.max - addresses.min).saturating_add(u64::from(bytes)),
         ) && let Some(live) = &env.regions[index as usize].live
             && rest != 0
         {

@@ -11,7 +11,7 @@ use super::lanes::{map1, map2, put};
 use super::matrix::{Fragments, mma, transpose};
 use super::mma_exact::mma_exact;
 use super::rare::rare;
-use super::sync::{barrier, branch_table, gathered, gathered_by};
+use super::sync::{barrier, branch_table, gathered_by, whole};
 use super::track::track;
 use super::warp::{Warp, set_pred, set_word};
 use crate::check::FindingKind;
@@ -93,7 +93,7 @@ fn step<const AVX2: bool>(
             return false;
         }
         Op::BranchTable { index, table } => {
-            branch_table(context, warp, index, table);
+            branch_table(context, warp, index, table, mask);
             return false;
         }
         Op::Exit => {
@@ -330,13 +330,13 @@ fn step<const AVX2: bool>(
             d,
             address,
         } => {
-            if !gathered(context, warp, u32::MAX) {
+            if !whole(context, warp, mask) {
                 return false;
             }
             context.load_matrix::<AVX2>(warp, count, trans, d, address);
         }
         Op::MoveMatrix { d, a } => {
-            if !gathered(context, warp, u32::MAX) {
+            if !whole(context, warp, mask) {
                 return false;
             }
             let plane = transpose::<AVX2>(&warp.words[a as usize].0);
@@ -350,7 +350,7 @@ fn step<const AVX2: bool>(
             b,
             c,
         } => {
-            if !gathered(context, warp, u32::MAX) {
+            if !whole(context, warp, mask) {
                 return false;
             }
             let operands = Fragments {

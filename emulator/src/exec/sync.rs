@@ -16,6 +16,33 @@ pub(super) fn gathered(context: &mut Context<'_>, warp: &mut Warp, members: u32)
     wait_for_lanes(context, warp, members)
 }
 
+/// Whether an `.aligned` instruction is executed by every lane of the warp, as it must be: a guard that leaves some out makes
+/// its result undefined.
+#[inline(always)]
+pub(super) fn whole(context: &mut Context<'_>, warp: &mut Warp, mask: u32) -> bool {
+    if !gathered(context, warp, u32::MAX) {
+        return false;
+    }
+    if mask != warp.live {
+        left_out(context, warp, mask);
+    }
+    true
+}
+
+#[cold]
+fn left_out(context: &mut Context<'_>, warp: &Warp, mask: u32) {
+    if !context.checks.convergence {
+        return;
+    }
+    let missing = warp.active & !mask;
+    if missing != 0 {
+        let lane = missing.trailing_zeros();
+        context.report_plain(FindingKind::InactiveLane, warp.index, lane, warp.pc, || {
+            format!("its guard leaves out the lanes {missing:#010x} of an .aligned instruction")
+        });
+    }
+}
+
 #[inline(always)]
 pub(super) fn gathered_by(
     context: &mut Context<'_>,
@@ -53,11 +80,25 @@ fn park(context: &mut Context<'_>, warp: &mut Warp) {
     warp.park();
 }
 
-pub(super) fn branch_table(context: &mut Context<'_>, warp: &mut Warp, index: Reg, table: u32) {
+pub(super) fn branch_table(
+    context: &mut Context<'_>,
+    warp: &mut Warp,
+    index: Reg,
+    table: u32,
+    mask: u32,
+) {
     let targets = &context.env.entry.tables[table as usize];
     let indices = warp.words[index as usize].0;
     let next = warp.pc + 1;
-    let mut rest = warp.active;
+    let outside = warp.active & !mask;
+    if outside != 0 {
+        warp.others.push(Group {
+            pc: next,
+            mask: outside,
+            parked: false,
+        });
+    }
+    let mut rest = mask;
     warp.active = 0;
     while rest != 0 {
         let first = indices[rest.trailing_zeros() as usize];

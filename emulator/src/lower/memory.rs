@@ -67,7 +67,9 @@ impl Lowerer<'_> {
                     && let Some(super::scope::Symbol::Variable { address: start, .. }) =
                         self.find(name)?
                 {
-                    let generic = start.wrapping_add_signed(*offset) + Self::window(space);
+                    let generic = start
+                        .wrapping_add_signed(*offset)
+                        .wrapping_add(Self::window(space));
                     address = Address {
                         base: self.constant64(generic)?,
                         wide: true,

@@ -85,12 +85,11 @@ impl Lowerer<'_> {
         match operand {
             Operand::Name(name) => Ok((self.predicate_named(name, instruction)?, false)),
             Operand::NotName(name) => Ok((self.predicate_named(name, instruction)?, true)),
-            Operand::Sink => Ok((NONE, false)),
             _ => self.bad_operand(instruction, "a predicate is wanted"),
         }
     }
 
-    /// A source or destination in the 32-bit file.
+    /// A source in the 32-bit file, or a destination that is not `_`.
     pub(super) fn word(
         &mut self,
         operand: &Operand,
@@ -138,12 +137,11 @@ impl Lowerer<'_> {
                 let value = f64::from_bits(*bits) as f32;
                 self.constant32(value.to_bits())
             }
-            Operand::Sink => Ok(NONE),
             _ => self.bad_operand(instruction, "a register or a constant is wanted"),
         }
     }
 
-    /// A source or destination in the 64-bit file.
+    /// A source in the 64-bit file, or a destination that is not `_`.
     pub(super) fn double(&mut self, operand: &Operand, instruction: &Instruction) -> Result<Reg> {
         match operand {
             Operand::Name(name) => {
@@ -172,7 +170,6 @@ impl Lowerer<'_> {
             Operand::Int(value) => self.constant64(*value),
             Operand::F64(bits) => self.constant64(*bits),
             Operand::F32(bits) => self.constant64(f64::from(f32::from_bits(*bits)).to_bits()),
-            Operand::Sink => Ok(NONE),
             _ => self.bad_operand(instruction, "a 64-bit register or a constant is wanted"),
         }
     }
