@@ -679,3 +679,10 @@ fn a_generic_address_before_a_shared_variable_is_no_panic() {
         assert!(!run(&module(SHARED, body), 32, &[1; 64]).report.is_clean());
     }
 }
+
+#[test]
+fn a_text_that_asks_for_more_than_a_gpu_has_is_refused() {
+    let local = ".local .align 16 .b8 big[4194304];";
+    let error = Program::parse(&module(local, "")).unwrap_err().to_string();
+    assert!(error.contains("local memory of a thread"), "{error}");
+}

@@ -114,7 +114,7 @@ impl Order {
             groups.resize(group + 1, Landing::default());
         }
         let landing = &mut groups[group];
-        if landing.lanes != 0 && landing.clock != clock {
+        if landing.lanes != 0 && (landing.clock != clock || landing.each.is_some()) {
             let each = landing
                 .each
                 .get_or_insert_with(|| Box::new([landing.clock; 32]));

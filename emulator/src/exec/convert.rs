@@ -125,7 +125,12 @@ fn from_float(how: Conversion, value: f64) -> u64 {
             };
             store_float(how, value)
         }
-        // NaN gives 0, and values beyond the range its ends.
+        // NaN gives 0, or with 64 bits on either side the highest bit of the result (PTX ISA, `cvt`).
+        to if value.is_nan() => match how.from == Ty::F64 || to.bytes() == 8 {
+            true => 1 << (to.bytes() * 8 - 1),
+            false => 0,
+        },
+        // Values beyond the range give its ends.
         to => {
             let value = round(value, how.round);
             let (low, high) = range(to);

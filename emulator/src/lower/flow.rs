@@ -14,6 +14,11 @@ pub(super) fn finish(entry: &mut Entry) {
     pack(entry, &space, &blocks, &tracked);
 }
 
+/// Bits of one set of all registers at the head of every basic block: what [`finish`] holds a few times.
+pub(super) fn size(entry: &Entry) -> u64 {
+    blocks(entry).len() as u64 * Numbering::new(entry).total as u64
+}
+
 /// One number for each register of all files.
 struct Numbering {
     start: [usize; 3],

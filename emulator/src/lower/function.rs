@@ -17,9 +17,13 @@ use std::sync::Arc;
 /// Registers of one file; the rest of the number space stays for [`NONE`].
 const MAX_REGISTERS: u64 = 60_000;
 /// Instructions of one entry, inlined calls included.
-const MAX_CODE: u64 = 1 << 20;
-/// Static shared, local and parameter memory.
+const MAX_CODE: u64 = 1 << 18;
+/// Static shared and parameter memory, and variables of the module.
 const MAX_SPACE: u64 = 64 << 20;
+/// Local memory of a thread, as the hardware has it (CUDA programming guide, "Compute capabilities").
+const MAX_LOCAL: u64 = 512 << 10;
+/// Bits of the data flow sets: a set of all registers at the head of each basic block.
+const MAX_FLOW: u64 = 1 << 28;
 
 pub(super) type Result<T> = std::result::Result<T, ParseError>;
 
@@ -259,6 +263,8 @@ impl<'m> Lowerer<'m> {
         };
         entry.constants32.sort_unstable();
         entry.constants64.sort_unstable();
+        let sets = flow::size(&entry);
+        limited(self.line, "basic blocks times registers", sets, MAX_FLOW)?;
         flow::finish(&mut entry);
         Ok(entry)
     }
@@ -360,11 +366,15 @@ impl<'m> Lowerer<'m> {
             _ => (&mut self.local_bytes, Space::Local),
         };
         let address = next.next_multiple_of(variable.align.max(1));
+        let (what, limit) = match space {
+            Space::Local => ("local memory of a thread", MAX_LOCAL),
+            _ => ("memory", MAX_SPACE),
+        };
         *next = limited(
             self.line,
-            "memory",
+            what,
             address + variable.bytes.unwrap_or(0),
-            MAX_SPACE,
+            limit,
         )?;
         self.declare(&variable.name, Symbol::Variable { space, address })
     }
