@@ -210,7 +210,11 @@ fn check_scales(spec: &KernelSpec, scales: Scales) -> Result<(), AttentionError>
     }
     // Kernels take the maximum of raw scores: a factor below 0 would make it the minimum.
     for (field, value, fix) in [
-        ("scales.softmax", scales.softmax, "negate the queries instead"),
+        (
+            "scales.softmax",
+            scales.softmax,
+            "negate the queries instead",
+        ),
         ("scales.key", scales.key, "negate the queries instead"),
     ] {
         if value < 0.0 {
