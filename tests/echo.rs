@@ -2,21 +2,23 @@
 //! name. Bytes that come back elsewhere mean that host and kernel disagree on where a field lies.
 
 use pagesmith::device::{Buffer, Device, Emulated, LaunchConfig};
-use pagesmith::spec::abi::{DecodeParams, KernelParams, MergeItem, MergeParams, WorkItem};
+use pagesmith::spec::abi::{DecodeParams, MergeItem, MergeParams, WorkItem};
 use pagesmith::spec::{Arch, Gpu};
 use pagesmith_codegen::{Compiler, Provisioning, Search, provision, render_echo};
+use pagesmith_emulator::Program;
 
-/// What the kernel of `entry` makes of `sent`, the bytes of a `Params`.
-fn echoed<Params: KernelParams>(entry: &str, sent: &[u8]) -> Vec<u8> {
-    let toolchain = provision(&Search::from_env(), Provisioning::Allowed, &mut |_| {}).unwrap();
-    let compiler = Compiler::new(toolchain).unwrap();
-    let source = render_echo().unwrap();
-    let image = compiler.compile(&source, Arch::SM_80).unwrap().image;
+type Failure = Box<dyn std::error::Error>;
 
-    let device = Emulated::new(Gpu::by_name("a100-sxm4-80gb").unwrap());
-    let module = device.load(&image).unwrap();
-    let out = device.alloc("out", sent.len() as u64).unwrap();
-    device.fill(out.region(), 0xEE, &device.stream()).unwrap();
+/// What the kernel of `entry` makes of `sent`, the bytes of its struct.
+fn echoed(
+    device: &Emulated,
+    module: &Program,
+    entry: &str,
+    sent: &[u8],
+) -> Result<Vec<u8>, Failure> {
+    let stream = device.stream();
+    let out = device.alloc("out", sent.len() as u64)?;
+    device.fill(out.region(), 0xEE, &stream)?;
     let mut params = sent.to_vec();
     params.resize(sent.len().next_multiple_of(8), 0);
     params.extend(out.region().start().0.to_le_bytes());
@@ -26,23 +28,27 @@ fn echoed<Params: KernelParams>(entry: &str, sent: &[u8]) -> Vec<u8> {
         shared_bytes: 0,
     };
     // SAFETY: the kernel takes this struct and a pointer, and writes as many bytes as the struct has.
-    unsafe { device.launch(&module, entry, one, &params, &device.stream()) }.unwrap();
+    unsafe { device.launch(module, entry, one, &params, &stream) }?;
     let mut back = vec![0; sent.len()];
-    device
-        .download(out.region(), &mut back, &device.stream())
-        .unwrap();
-    back
-}
-
-fn check<Params: KernelParams>(entry: &str) {
-    let sent: Vec<u8> = (1..=size_of::<Params>()).map(|byte| byte as u8).collect();
-    assert_eq!(echoed::<Params>(entry, &sent), sent, "{}", Params::NAME);
+    device.download(out.region(), &mut back, &stream)?;
+    Ok(back)
 }
 
 #[test]
-fn every_field_of_every_abi_struct_arrives_where_it_was_sent() {
-    check::<DecodeParams>("pagesmith_echo_decode");
-    check::<MergeParams>("pagesmith_echo_merge");
-    check::<WorkItem>("pagesmith_echo_work_item");
-    check::<MergeItem>("pagesmith_echo_merge_item");
+fn every_field_of_every_abi_struct_arrives_where_it_was_sent() -> Result<(), Failure> {
+    let toolchain = provision(&Search::from_env(), Provisioning::Allowed, &mut |_| {})?;
+    let compiler = Compiler::new(toolchain)?;
+    let image = compiler.compile(&render_echo()?, Arch::SM_80)?.image;
+    let device = Emulated::new(Gpu::by_name("a100-sxm4-80gb")?);
+    let module = device.load(&image)?;
+    for (entry, bytes) in [
+        ("pagesmith_echo_decode", size_of::<DecodeParams>()),
+        ("pagesmith_echo_merge", size_of::<MergeParams>()),
+        ("pagesmith_echo_work_item", size_of::<WorkItem>()),
+        ("pagesmith_echo_merge_item", size_of::<MergeItem>()),
+    ] {
+        let sent: Vec<u8> = (1..=bytes).map(|byte| byte as u8).collect();
+        assert_eq!(echoed(&device, &module, entry, &sent)?, sent, "{entry}");
+    }
+    Ok(())
 }
