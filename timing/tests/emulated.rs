@@ -9,7 +9,7 @@ const COUNTS: &str = include_str!("fixtures/loops.counts");
 
 /// Runs `loops` as the fixtures' interpreter did: 3 CTAs, every word of `in` an 8.
 fn emulated(trips: u32, others: u32, mode: u32) -> LineCounts {
-    let ptx = Cubin::parse(LOOPS).and_then(|cubin| Ok(cubin.ptx().unwrap_or_default()));
+    let ptx = Cubin::parse(LOOPS).map(|cubin| cubin.ptx().unwrap_or_default());
     let program = Program::parse(&ptx.expect("the fixture is a CUBIN")).expect("its PTX parses");
     let memory = Memory::new();
     let alloc = |name, bytes: &[u8]| {
