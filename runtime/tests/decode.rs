@@ -511,7 +511,7 @@ fn arguments_that_do_not_suit_the_plan_are_refused_by_name_before_any_launch() {
     let (blocks, bf16, q_heads) = (model.blocks, KvDtype::Bf16, model.q_heads());
     type Args<'m> = DecodeArgs<Region<'m>>;
     type Change<'c> = Box<dyn Fn(&mut Args<'c>) + 'c>;
-    let changes: [(&str, Change<'_>); 14] = [
+    let changes: [(&str, Change<'_>); 16] = [
         (
             "query.tokens",
             Box::new(|a| a.query = rows(1, q_heads, QueryDtype::Bf16)),
