@@ -2,7 +2,9 @@
 
 use crate::pipeline::Group;
 use pagesmith_prove::Seed;
-use pagesmith_prove::matrix::{Cell, Strength, axes, covering_array, varied_tuning};
+use pagesmith_prove::matrix::{
+    Cell, Strength, axes, covering_array, default_tuning, varied_tuning,
+};
 use pagesmith_spec::{Arch, SpecError, Variant, Workload};
 
 /// Chooses rows and tunings: fixed, so that a second run of the same version reuses everything.
@@ -26,22 +28,24 @@ pub fn matrix_groups(strength: Strength, arch: Arch) -> Result<Vec<Group>, SpecE
         let Cell { spec, engine } = Cell::from_indices(row)?;
         let part = row.iter().fold(0, |part, &index| part * 64 + index as u64);
         let tuning = varied_tuning(&spec, engine, arch, SEED.part(part))?;
-        spec.check().is_ok().then_some((spec, tuning))
+        // A varied tuning may spill; the row's pairs would be lost with it.
+        let spare = default_tuning(&spec, engine, arch)?;
+        spec.check().is_ok().then_some((spec, tuning, spare))
     };
     let array = covering_array(&sizes, strength, &|row| cell(row).is_some(), SEED);
-    let mut groups: Vec<Group> = Vec::new();
-    for (spec, tuning) in array.rows.iter().filter_map(|row| cell(row)) {
-        let variant = Variant::new(spec.clone(), tuning)?;
-        match groups.iter_mut().find(|group| group.spec == spec) {
-            Some(group) => group.variants.push(variant),
-            None => groups.push(Group {
+    array
+        .rows
+        .iter()
+        .filter_map(|row| cell(row))
+        .map(|(spec, tuning, spare)| {
+            Ok(Group {
+                variants: vec![Variant::new(spec.clone(), tuning)?],
+                spare: vec![Variant::new(spec.clone(), spare)?],
                 spec,
-                variants: vec![variant],
                 workload: WORKLOAD,
-            }),
-        }
-    }
-    Ok(groups)
+            })
+        })
+        .collect()
 }
 
 #[cfg(test)]

@@ -26,6 +26,8 @@ pub struct Group {
     pub spec: KernelSpec,
     /// What is tried, in order.
     pub variants: Vec<Variant>,
+    /// What is tried when none of these is kept.
+    pub spare: Vec<Variant>,
     /// The traffic that times are of.
     pub workload: Workload,
 }
@@ -87,45 +89,69 @@ pub fn tune(groups: Vec<Group>, means: Means<'_>) -> Result<Outcome, TuneError> 
 
 fn tune_all(groups: Vec<Group>, means: Means<'_>) -> Result<Outcome, TuneError> {
     let mut outcome = Outcome::default();
-    let mut queue: Vec<(usize, Variant, Workload)> = Vec::new();
+    let mut queue: Vec<(usize, Variant)> = Vec::new();
     let mut open: Vec<OpenGroup<'_>> = Vec::with_capacity(groups.len());
     for group in groups {
         let variants = group.variants.into_iter();
-        queue.extend(variants.map(|variant| (open.len(), variant, group.workload)));
+        queue.extend(variants.map(|variant| (open.len(), variant)));
         open.push(OpenGroup {
             clock: Clock::new(means, &group.spec, group.workload),
             found: SpecOutcome::new(group.spec),
+            spare: group.spare,
+            workload: group.workload,
         });
     }
+    tune_queue(&queue, &mut open, &mut outcome, means)?;
+
+    let mut spare: Vec<(usize, Variant)> = Vec::new();
+    for (index, group) in open.iter_mut().enumerate() {
+        if group.found.kernels.is_empty() {
+            spare.extend(group.spare.drain(..).map(|variant| (index, variant)));
+        }
+    }
+    tune_queue(&spare, &mut open, &mut outcome, means)?;
+    outcome.specs = open.into_iter().map(|group| group.found).collect();
+    Ok(outcome)
+}
+
+/// Tunes the variants of a queue, in which groups are in order.
+fn tune_queue(
+    queue: &[(usize, Variant)],
+    open: &mut [OpenGroup<'_>],
+    outcome: &mut Outcome,
+    means: Means<'_>,
+) -> Result<(), TuneError> {
     // Variants side by side, across groups, while they are compiled and proved; the emulation of a workload
     // is parallel in itself.
-    let mut left = queue.as_slice();
-    while !left.is_empty() {
+    let mut left = queue;
+    while let Some((first, _)) = left.first() {
         let (few, rest) = left.split_at(rayon::current_num_threads().clamp(1, left.len()));
         let judged: Vec<_> = few
             .par_iter()
-            .map(|(_, variant, workload)| judge(variant.clone(), *workload, means))
+            .map(|(index, variant)| (variant, open[*index].workload))
+            .map(|(variant, workload)| judge(variant.clone(), workload, means))
             .collect::<Result<_, TuneError>>()?;
-        for ((index, ..), judged) in few.iter().zip(judged) {
+        for ((index, _), judged) in few.iter().zip(judged) {
             outcome.compiled += usize::from(judged.compiled);
             outcome.reused += usize::from(judged.reused);
             open[*index].take(judged.step, means)?;
         }
-        // Groups are in order: those before the next variant's are complete, and give their memory back.
-        let next = rest.first().map_or(open.len(), |(index, ..)| *index);
-        for group in &mut open[few[0].0..next] {
+        // The groups before the next variant's are complete, and give their memory back.
+        let next = rest.first().map_or(open.len(), |(index, _)| *index);
+        for group in &mut open[*first..next] {
             group.close(means)?;
         }
         left = rest;
     }
-    outcome.specs = open.into_iter().map(|group| group.found).collect();
-    Ok(outcome)
+    Ok(())
 }
 
 /// A group whose variants are being tried.
 struct OpenGroup<'a> {
     found: SpecOutcome,
     clock: Clock<'a>,
+    spare: Vec<Variant>,
+    workload: Workload,
 }
 
 impl OpenGroup<'_> {

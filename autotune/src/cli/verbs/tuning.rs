@@ -99,6 +99,7 @@ fn of_model(request: Request, job: &Job<'_>) -> Result<Box<dyn Answer>, Failure>
         .map(|plan| Group {
             spec: plan.spec,
             variants: plan.variants,
+            spare: Vec::new(),
             workload,
         })
         .collect();
