@@ -5,7 +5,7 @@
 mod common;
 
 use common::compiler;
-use pagesmith_codegen::{Templates, forge, render, render_echo};
+use pagesmith_codegen::{Templates, forge, render};
 use pagesmith_spec::{
     Arch, Engine, KernelSpec, KvDtype, KvLayout, Lse, Operation, QueryDtype, TableForm, Tuning,
     Variant,
