@@ -251,6 +251,7 @@ fn try_out(toolchain: Toolchain) -> NvrtcFound {
         ),
         headers: Vec::new(),
         entries: vec!["pagesmith_doctor".into()],
+        variant: None,
     };
     let mut found = NvrtcFound {
         version: toolchain.version.to_string(),

@@ -205,6 +205,11 @@ fn a_kernel_that_no_cache_has_is_refused() {
 #[test]
 fn verifying_an_empty_cache_says_how_to_fill_it() {
     refused(&Autotune::new(), &["verify"], &["cache:", "autotune run"]);
+    refused(
+        &Autotune::new(),
+        &["cache", "verify"],
+        &["cache:", "autotune run"],
+    );
 }
 
 #[test]

@@ -24,6 +24,9 @@ pub struct Source {
     pub headers: Vec<Arc<Header>>,
     /// The kernels it defines.
     pub entries: Vec<String>,
+    /// The variant that it was rendered from ([`Variant::hash`](pagesmith_spec::Variant::hash)), if it was:
+    /// its image is then that variant's and no other's.
+    pub variant: Option<ContentHash>,
 }
 
 impl Source {
@@ -67,6 +70,7 @@ mod tests {
             text: "ab".into(),
             headers: vec![header("c")],
             entries: vec![],
+            variant: None,
         }
     }
 

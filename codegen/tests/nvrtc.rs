@@ -27,6 +27,7 @@ fn source(body: &str, entries: &[&str], headers: &[(&str, &str)]) -> Source {
             })
             .collect(),
         entries: entries.iter().map(|entry| (*entry).to_owned()).collect(),
+        variant: None,
     }
 }
 

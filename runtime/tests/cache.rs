@@ -4,7 +4,7 @@ mod common;
 
 use common::{a100, exclusion, image, put, record, spec, variants};
 use pagesmith_runtime::cache::{CacheError, FindError, KernelCache, Problem, ProblemKind};
-use pagesmith_spec::{Arch, ContentHash, Gpu, Image, TuningRecord, Variant};
+use pagesmith_spec::{Arch, ContentHash, Gpu, TuningRecord, Variant};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -228,7 +228,13 @@ fn records_that_do_not_belong_here_are_refused_when_put() {
     let image = image(&variant);
     let good = record(&variant, &image, 1.0);
     type Change = fn(&mut TuningRecord);
-    let changes: [(&str, Change); 6] = [
+    let changes: [(&str, Change); 10] = [
+        ("a finding", |r| r.proof.findings = 1),
+        ("no proof", |r| r.proof.cases = 0),
+        ("an error beyond the tolerance", |r| {
+            r.proof.max_relative_l2 = 3.1e-3
+        }),
+        ("no number as error", |r| r.proof.max_relative_l2 = f64::NAN),
         ("another GPU's time", |r| {
             r.provenance = common::modelled("h200")
         }),
@@ -534,16 +540,45 @@ fn processes_that_write_the_same_variants_at_once_leave_whole_files() {
 }
 
 #[test]
-fn images_are_shared_by_content() {
+fn a_variant_tuned_again_to_the_same_image_keeps_one_file() {
     let root = tempfile::tempdir().expect("a directory");
     let cache = cache(root.path());
-    let [a, b, _] = variants();
-    let image: Image = image(&a);
-    for variant in [&a, &b] {
-        cache
-            .put(&image, &record(variant, &image, 1.0))
-            .expect("kept");
-    }
+    let [a, ..] = variants();
+    put(&cache, &a, 1.0);
+    put(&cache, &a, 2.0);
     assert_eq!(files(root.path(), "image").len(), 1);
     assert_eq!(cache.verify().expect("reads").images, 1);
+    assert_eq!(cache.lookup(a.spec()).expect("kept").time_us, 2.0);
+}
+
+#[test]
+fn an_image_of_another_variant_is_refused_although_its_record_names_it() {
+    let root = tempfile::tempdir().expect("a directory");
+    let cache = cache(root.path());
+    let [variant, other, _] = variants();
+    let foreign = image(&other);
+    let mut record = record(&variant, &foreign, 1.0);
+    let error = cache.put(&foreign, &record).unwrap_err().to_string();
+    assert!(error.contains(&variant.id()), "{error}");
+
+    // On disk, as a hostile or mixed-up cache would have it.
+    put(&cache, &other, 1.0);
+    record.image = foreign.hash();
+    let problem = cache.load_image(&record).unwrap_err().to_string();
+    assert!(problem.contains(&variant.id()), "{problem}");
+}
+
+#[test]
+fn a_stray_file_among_the_records_is_named_and_the_rest_works() {
+    let root = tempfile::tempdir().expect("a directory");
+    let cache = cache(root.path());
+    let [variant, ..] = variants();
+    put(&cache, &variant, 1.0);
+    let stray = cache.directory().join("records/notes.txt");
+    fs::write(&stray, "mine").expect("writes");
+    let found = cache.entries().expect("reads");
+    assert_eq!(found.records.len(), 1);
+    assert_eq!(found.problems.len(), 1);
+    assert_eq!(found.problems[0].path(), stray);
+    assert!(cache.lookup(variant.spec()).is_ok());
 }

@@ -660,3 +660,18 @@ fn a_winner_that_cannot_be_loaded_falls_through_to_the_next() {
         assert!(error.contains(part), "{part} in {error}");
     }
 }
+
+#[test]
+fn an_image_of_another_variant_is_refused_at_load() {
+    let spec = small(|_| ());
+    let variant = Variant::new(spec.clone(), tuning()).expect("legal");
+    let wide = KernelSpec {
+        head_dim: 256,
+        ..spec
+    };
+    let other = Variant::new(wide, tuning()).expect("legal");
+    let mut kernels = Kernels::new(Host::new(a100()));
+    let error = kernels.load(&variant, &image(&other)).unwrap_err();
+    assert!(error.to_string().contains(&variant.id()), "{error}");
+    assert!(kernels.variant(variant.spec()).is_none());
+}

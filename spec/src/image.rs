@@ -49,6 +49,9 @@ pub struct ImageHeader {
     pub abi: ContentHash,
     /// The rendered source, headers and options.
     pub source: ContentHash,
+    /// The variant it was forged from ([`crate::Variant::hash`]); absent for a source that is no variant.
+    /// Launched as another one, its kernels would read and write beyond what that one's tensors have.
+    pub variant: Option<ContentHash>,
     /// The compiler, such as `nvrtc 13.0`.
     pub compiler: String,
 }
@@ -82,7 +85,7 @@ pub enum ImageError {
 }
 
 /// Version of the file format.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 const MAGIC: &[u8; 12] = b"pagesmithimg";
 /// Magic, format, payload hash, and the lengths of header, PTX and CUBIN.
 const PREFIX: usize = 12 + 4 + 32 + 3 * 8;
@@ -198,6 +201,7 @@ mod tests {
                 }],
                 abi: crate::abi::hash(),
                 source: ContentHash::of("test", &[b"source"]),
+                variant: Some(ContentHash::of("test", &[b"variant"])),
                 compiler: "nvrtc 13.0".into(),
             },
             ptx: ".version 9.0".into(),

@@ -227,6 +227,7 @@ impl Compiler {
             entries: entries(source, &cubin, &log)?,
             abi: pagesmith_spec::abi::hash(),
             source: source.hash(arch),
+            variant: source.variant,
             compiler: self.build(&ptx),
         };
         Ok(Compiled {

@@ -93,6 +93,7 @@ mod tests {
                 text: "#line 1 \"/pagesmith/device/b.cuh\"\n#pragma once\nint b = y;\n".into(),
             })],
             entries: vec![],
+            variant: None,
         }
     }
 

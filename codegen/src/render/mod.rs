@@ -144,7 +144,11 @@ impl Templates {
         let (template, entries): (_, &[&str]) = match variant.spec().operation {
             Operation::Decode => ("decode.cu.tera", &["pagesmith_decode", "pagesmith_merge"]),
         };
-        self.source(template, &Variables::of(variant), entries)
+        let source = self.source(template, &Variables::of(variant), entries)?;
+        Ok(Source {
+            variant: Some(variant.hash()),
+            ..source
+        })
     }
 
     /// The source of the echo kernels, which copy a parameter struct field by field to memory: they show
@@ -194,6 +198,7 @@ impl Templates {
             headers: self.headers.included_by(&text),
             text,
             entries: entries.iter().map(|entry| (*entry).to_owned()).collect(),
+            variant: None,
         })
     }
 }

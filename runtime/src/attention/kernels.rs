@@ -4,7 +4,7 @@ use super::check::params;
 use super::step::{Planned, table_entries};
 use super::{AttentionBackend, AttentionError, DecodeArgs, DecodeBatch, DevicePlan};
 use crate::cache::{CacheError, CacheMiss, KernelCache, Problem, ProblemKind};
-use crate::device::{Device, LaunchConfig, LoadError, Region};
+use crate::device::{Device, LaunchConfig, LoadError, Region, check_variant};
 use crate::plan::{PlanTarget, Table};
 use pagesmith_spec::{Image, KernelSpec, TuningRecord, Variant};
 use std::collections::BTreeMap;
@@ -106,6 +106,7 @@ impl<D: Device> Kernels<D> {
                 return Err(LoadError::MissingEntry { entry });
             }
         }
+        check_variant(image, variant)?;
         let module = self.device.load(image)?;
         self.loaded.insert(
             variant.spec().clone(),
@@ -216,7 +217,7 @@ impl<D: Device> AttentionBackend for Kernels<D> {
         plan.take_over(&self.device, stream)?;
         if decode_config.ctas > 0 {
             // SAFETY: the module was made from an image whose ABI hash is this runtime's, so the entry
-            // takes this struct. `params` checked that every tensor lies in live memory and suits
+            // takes this struct, and of this very variant, so it walks it as planned. `params` checked that every tensor lies in live memory and suits
             // the plan, whose work list names only rows, blocks and slots that `Batch` and `Plan`
             // made sure of. The tensors' owners keep the memory until the work is done: a device's
             // buffers by the contract of `Device::Buffer`, others by that of `Region::from_raw`.

@@ -126,7 +126,18 @@ pub(super) fn check_record(record: &TuningRecord, gpu: &Gpu) -> Result<(), Probl
         (
             "proof.max_relative_l2",
             record.proof.max_relative_l2,
-            record.proof.max_relative_l2 >= 0.0,
+            (0.0..=spec.query.tolerance()).contains(&record.proof.max_relative_l2),
+        ),
+        // A kernel that was not proved, or was proved wrong, is never launched.
+        (
+            "proof.cases",
+            f64::from(record.proof.cases),
+            record.proof.cases > 0,
+        ),
+        (
+            "proof.findings",
+            f64::from(record.proof.findings),
+            record.proof.findings == 0,
         ),
         (
             "workload.batch",

@@ -39,7 +39,7 @@ mod store;
 pub use error::{CacheError, CacheMiss, FindError, Problem, ProblemKind};
 pub use root::{default_root, resolve_root};
 
-use crate::device::check_image;
+use crate::device::{check_image, check_variant};
 use format::{Excluded, Stored};
 use pagesmith_spec::{ContentHash, Exclusion, Gpu, Image, KernelSpec, TuningRecord, Variant};
 use std::collections::BTreeSet;
@@ -121,7 +121,9 @@ impl KernelCache {
             kind: Box::new(kind),
         };
         format::check_record(record, &self.gpu).map_err(unfit)?;
-        check_image(image, self.gpu.arch).map_err(|error| unfit(ProblemKind::Load(error)))?;
+        check_image(image, self.gpu.arch)
+            .and_then(|()| check_variant(image, &record.variant))
+            .map_err(|error| unfit(ProblemKind::Load(error)))?;
         let hash = image.hash();
         if hash != record.image {
             return Err(unfit(ProblemKind::Hash {
@@ -283,7 +285,9 @@ impl KernelCache {
                 found,
             }));
         }
-        check_image(&image, self.gpu.arch).map_err(|error| problem(ProblemKind::Load(error)))?;
+        check_image(&image, self.gpu.arch)
+            .and_then(|()| check_variant(&image, &record.variant))
+            .map_err(|error| problem(ProblemKind::Load(error)))?;
         Ok(image)
     }
 
@@ -303,7 +307,10 @@ impl KernelCache {
     pub fn entries(&self) -> Result<Records, CacheError> {
         let mut found = Records::default();
         for directory in store::list(&self.directory.join(RECORDS))? {
-            self.scan(&directory, &mut found)?;
+            if let Err(error) = self.scan(&directory, &mut found) {
+                let kind = ProblemKind::Unreadable(error.to_string());
+                found.problems.push(Problem::new(directory, kind));
+            }
         }
         found.records.sort_by(|a, b| a.id.cmp(&b.id));
         Ok(found)
@@ -330,7 +337,13 @@ impl KernelCache {
         }
         verification.images = images.len();
         for directory in store::list(&self.directory.join(EXCLUDED))? {
-            for path in store::list(&directory)? {
+            let paths = store::list(&directory).unwrap_or_else(|error| {
+                let kind = ProblemKind::Unreadable(error.to_string());
+                let problem = Problem::new(directory.clone(), kind);
+                verification.problems.push(problem);
+                Vec::new()
+            });
+            for path in paths {
                 if let Err(problem) = format::read::<Excluded>(&path) {
                     verification.problems.push(problem);
                 }

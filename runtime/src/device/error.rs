@@ -126,6 +126,17 @@ pub enum LoadError {
         /// The runtime's.
         runtime: ContentHash,
     },
+    /// Forged from another variant.
+    #[error(
+        "image: forged from {}, wanted for {wanted}; tune again to replace it",
+        image.as_deref().unwrap_or("no variant")
+    )]
+    Variant {
+        /// The id that it was to be loaded as.
+        wanted: String,
+        /// The last part of the id of the variant that it was forged from.
+        image: Option<String>,
+    },
     /// The image has no such kernel.
     #[error("image: no kernel `{entry}`; tune again to replace the image")]
     MissingEntry {

@@ -23,7 +23,7 @@ pub use emulated::Emulated;
 pub use error::{DeviceError, LoadError};
 pub use region::{Region, RegionError};
 
-use pagesmith_spec::{Arch, Gpu, Image, abi};
+use pagesmith_spec::{Arch, Gpu, Image, Variant, abi};
 
 /// The shape of a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -159,6 +159,22 @@ pub fn check_image(image: &Image, arch: Arch) -> Result<(), LoadError> {
     Ok(())
 }
 
+/// Whether `image` is what `variant` was forged to: another variant's kernels take the same parameters,
+/// and would follow them out of the tensors.
+///
+/// # Errors
+/// [`LoadError::Variant`].
+pub fn check_variant(image: &Image, variant: &Variant) -> Result<(), LoadError> {
+    let wanted = variant.hash();
+    if image.header.variant == Some(wanted) {
+        return Ok(());
+    }
+    Err(LoadError::Variant {
+        wanted: variant.id(),
+        image: image.header.variant.map(|hash| hash.short()),
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -172,6 +188,7 @@ mod tests {
                 entries: Vec::new(),
                 abi: abi::hash(),
                 source: ContentHash::of("test", &[]),
+                variant: None,
                 compiler: String::from("none"),
             },
             ptx: String::new(),

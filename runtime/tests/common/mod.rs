@@ -68,6 +68,7 @@ pub(crate) fn image(variant: &Variant) -> Image {
             entries: vec![entry("pagesmith_decode"), entry("pagesmith_merge")],
             abi: abi::hash(),
             source: ContentHash::of("test", &[variant.id().as_bytes()]),
+            variant: Some(variant.hash()),
             compiler: String::from("none"),
         },
         ptx: serde_json::to_string(variant).expect("serialises"),

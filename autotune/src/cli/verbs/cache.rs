@@ -129,6 +129,12 @@ fn verify(args: &InCache) -> Result<Box<dyn Answer>, Failure> {
             .problems
             .extend(found.problems.iter().map(ToString::to_string));
     }
+    if intact.records == 0 && intact.problems.is_empty() {
+        return Err(Failure::input(format_args!(
+            "cache: {} has no kernels to verify; fill it with `autotune run --model MODEL`",
+            place.root().display(),
+        )));
+    }
     Ok(Box::new(intact))
 }
 

@@ -32,7 +32,8 @@ pub(crate) fn measure(args: &MeasureArgs) -> Result<Box<dyn Answer>, Failure> {
     // The device says whose times these are, never the command line.
     let cache = KernelCache::open_or_create(place.root(), cuda.gpu()).map_err(Failure::input)?;
     let outcome = remeasure(&cache, &cuda, Seed::fresh(), &Bar::new())?;
-    if outcome.specs.is_empty() {
+    let nothing = outcome.specs.is_empty() && outcome.failed.is_empty();
+    if nothing && outcome.problems.is_empty() {
         return Err(Failure::input(format_args!(
             "cache: {} has no candidates; make some with `autotune compile --gpu {} --model MODEL --cache {}`",
             cache.directory().display(),
