@@ -11,6 +11,7 @@
 namespace pagesmith {
 
 constexpr u32 kMergeWarps = 4;
+constexpr u32 kMergeCtas = 8;  // a multiprocessor; 12 spill
 
 // partial_out: float [slots, kHeadTile, D], normalised; partial_lse: float [slots, kHeadTile], base 2, -inf when empty.
 template <class C> __device__ __forceinline__ void merge_partials(const MergeParams& p) {

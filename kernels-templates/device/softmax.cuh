@@ -12,7 +12,7 @@ constexpr float kLazyMargin = 8.0f;
 
 // A scale of 0 (or one that underflows, as with a query of zeros) weighs all tokens alike; but a masked score is -inf, and
 // -inf * 0 is NaN. The smallest normal number gives the same weights and keeps the mask.
-constexpr float kSmallestScale = 1.17549435e-38f;
+constexpr float kSmallestScale = 0x1p-126f;
 
 // m, or 0 where nothing was seen: keeps -inf - -inf out of exponents.
 __device__ __forceinline__ float exponent_base(float m) { return m == -kInfinity ? 0.0f : m; }
