@@ -31,7 +31,10 @@ x %= y; s = "a & b < c > d \" ' @"; // e@f.g @ } ] #
 #[test]
 fn the_three_delimiters_work() {
     let body = "@# a comment #@@[ for struct in structs ]@@{ struct.name }@;@[ endfor ]@";
-    assert_eq!(rendered(body), "DecodeParams;MergeParams;WorkItem;MergeItem;");
+    assert_eq!(
+        rendered(body),
+        "DecodeParams;MergeParams;WorkItem;MergeItem;"
+    );
 }
 
 #[test]
